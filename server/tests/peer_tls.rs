@@ -7,7 +7,7 @@ use std::time::Duration;
 use rcgen::{CertificateParams, KeyPair};
 use tenure_core::{Event, ServerId};
 use tenure_proto::internal::peer_service_client::PeerServiceClient;
-use tenure_proto::internal::{Begin, PassRequest, pass_request};
+use tenure_proto::internal::{ForwardRequest, Greeting};
 use tenure_proto::v1::AcquireRequest;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_server::auth::{CredentialOptions, new_token};
@@ -88,7 +88,7 @@ impl Pair {
     }
 
     /// Whether one server has committed a grant to a session of the other one.
-    fn has_passed(&self, servers: &[ServerRecord; 2]) -> bool {
+    fn has_forwarded(&self, servers: &[ServerRecord; 2]) -> bool {
         let log = self.database.log("default");
         log.iter().any(|batch| {
             let other = if batch.server == servers[0].server { "of-1" } else { "of-0" };
@@ -110,11 +110,14 @@ async fn start(database: &MemoryDatabase, folder: &Path) -> Server {
     serving::start_on(options, database.server()).await.unwrap()
 }
 
+fn greeting(from: ServerId, to: ServerId) -> ForwardRequest {
+    let greeting = Greeting { from: from.0, to: to.0, namespace: "default".into(), link: 1 };
+    ForwardRequest { greeting: Some(greeting), forward: Vec::new() }
+}
+
 /// Claims to be the server `from`. Returns the other server's reply.
 async fn claim(wire: Wire, from: ServerId, to: ServerId) -> Result<(), Status> {
-    let begin = Begin { from: from.0, to: to.0, namespace: "default".into() };
-    let first = PassRequest { kind: Some(pass_request::Kind::Begin(begin)) };
-    within(PeerServiceClient::new(wire).pass(tokio_stream::iter([first]))).await.map(drop)
+    within(PeerServiceClient::new(wire).forward(tokio_stream::iter([greeting(from, to)]))).await.map(drop)
 }
 
 #[tokio::test]
@@ -123,16 +126,16 @@ async fn servers_authenticate_each_other_and_forward_commands() {
     let servers = pair.records().await;
     assert_eq!(servers.each_ref().map(|server| server.certificate.len()), [64; 2]);
     assert_ne!(servers[0].certificate, servers[1].certificate);
-    let passed = async {
+    let forwarded = async {
         for number in 0.. {
             pair.acquire(0, format!("first-{number}")).await;
             pair.acquire(1, format!("second-{number}")).await;
-            if pair.has_passed(&servers) {
+            if pair.has_forwarded(&servers) {
                 return;
             }
         }
     };
-    within(passed).await;
+    within(forwarded).await;
 }
 
 #[tokio::test]
@@ -162,9 +165,8 @@ async fn peer_service_rejects_callers_that_are_not_the_claimed_server() {
     assert_eq!(refused.code(), Code::Unauthenticated, "{refused:?}");
 
     // A client with all other rights.
-    let begin = Begin { from: second.server.0, to: first.server.0, namespace: "default".into() };
-    let claimed = pair.ask(tokio_stream::iter([PassRequest { kind: Some(pass_request::Kind::Begin(begin)) }]));
-    let refused = within(PeerServiceClient::new(pair.channels[0].clone()).pass(claimed)).await.unwrap_err();
+    let claimed = pair.ask(tokio_stream::iter([greeting(second.server, first.server)]));
+    let refused = within(PeerServiceClient::new(pair.channels[0].clone()).forward(claimed)).await.unwrap_err();
     assert_eq!(refused.code(), Code::PermissionDenied, "{refused:?}");
 
     // Nothing is sent to a peer at the address of a server without that server's certificate.

@@ -15,7 +15,7 @@ pub mod v1 {
     include!("generated/tenure.v1.rs");
 }
 
-/// What servers tell each other, of the package `tenure.internal.v1`: not for clients, and free to change.
+/// The protocol between servers, of the package `tenure.internal.v1`: not for clients, and free to change.
 #[allow(clippy::all, clippy::pedantic, missing_docs)]
 pub mod internal {
     include!("generated/tenure.internal.v1.rs");

@@ -225,9 +225,9 @@ pub enum Event {
         /// The new home.
         by: ServerId,
     },
-    /// A server no longer waits for the commands it forwarded: those that were not decided before this event never will
-    /// be. Changes nothing else. For servers only.
-    PassesVoided {
+    /// A server no longer waits for the commands that it has forwarded: those that were not decided before this event
+    /// never will be. Changes nothing else. For servers only.
+    ForwardsVoided {
         /// The server that forwarded them.
         by: ServerId,
     },
@@ -262,7 +262,7 @@ impl Event {
             | Self::ClientConnected { .. }
             | Self::ClientEnded { .. }
             | Self::ServerAdopted { .. }
-            | Self::PassesVoided { .. }
+            | Self::ForwardsVoided { .. }
             | Self::HistoryLost { .. } => (None, None),
         };
         first.into_iter().chain(second)

@@ -59,7 +59,7 @@ const METHODS: &[(&str, Method)] = &[
     ("/tenure.v1.GroupService/ListGroups", once(FIELDS)),
     ("/tenure.v1.ServerService/ListServers", once(FIELDS)),
     ("/tenure.v1.WatchService/Watch", once(FIELDS + 3 * WATCHED * (NAME_BYTES + HEAD))),
-    ("/tenure.internal.v1.PeerService/Pass", stream(limits::MESSAGE)),
+    ("/tenure.internal.v1.PeerService/Forward", stream(limits::MESSAGE)),
     ("/grpc.health.v1.Health/Check", once(FIELDS)),
     ("/grpc.health.v1.Health/Watch", once(FIELDS)),
     ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", stream(FIELDS)),
@@ -97,7 +97,7 @@ mod tests {
             tonic_reflection::pb::v1alpha::FILE_DESCRIPTOR_SET,
         ];
         // The protocol between servers is not described to clients.
-        let mut described = BTreeMap::from([("/tenure.internal.v1.PeerService/Pass".to_owned(), true)]);
+        let mut described = BTreeMap::from([("/tenure.internal.v1.PeerService/Forward".to_owned(), true)]);
         for file in sets.iter().flat_map(|set| FileDescriptorSet::decode(*set).expect("readable").file) {
             for service in &file.service {
                 let path = |method: &str| format!("/{}.{}/{method}", file.package(), service.name());

@@ -128,7 +128,7 @@ impl Assembly {
             | Event::ServerAdopted { .. }
             | Event::ClaimAwaited { .. }
             | Event::AcquireCancelled { .. }
-            | Event::PassesVoided { .. } => {}
+            | Event::ForwardsVoided { .. } => {}
         }
     }
 

@@ -26,7 +26,7 @@ use crate::cluster::lease::Lease;
 use crate::cluster::membership::Membership;
 use crate::limits::{self, Budget, Buffers};
 use crate::sequencer::Settings;
-use crate::sequencer::passing::Peers;
+use crate::sequencer::forwarding::Peers;
 use crate::store::Store;
 use crate::store::log_reader::LogReader;
 use crate::telemetry::metrics::Metrics;

@@ -1,4 +1,4 @@
-//! How connections to other servers are made.
+//! Connections to other servers.
 
 use std::io;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::link::REACHING;
 use crate::cluster::membership::MemberView;
 use crate::transport::peer_tls::{NAME, Proof};
 
-/// HTTP/2 pings find out that the other machine has gone: so often, and for so long unanswered.
+/// The interval of HTTP/2 pings, which detect that the other machine is gone, and how long a reply may take.
 const PING: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(5));
 
 /// A connection to a server. Clones share it.
@@ -27,14 +27,14 @@ pub type Wire = BoxCloneSyncService<http::Request<Body>, http::Response<Body>, S
 
 /// Makes connections.
 pub trait Connector: Send + Sync + 'static {
-    /// A connection to a server, which is made when it is needed, and again when it broke.
+    /// A connection to a server, which is made when it is first used, and again after it has failed.
     ///
     /// # Errors
-    /// If the server cannot be reached in this way.
+    /// If this server and the other one do not support the same protocol.
     fn connect(&self, member: &MemberView) -> Result<Wire, String>;
 }
 
-/// Connections over TCP, by which nobody proves anything.
+/// Connections over TCP. Neither side authenticates the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Tcp;
 
@@ -44,7 +44,7 @@ impl Connector for Tcp {
     }
 }
 
-/// Connections over TLS, by which both sides prove who they are.
+/// Connections over TLS, on which both sides authenticate each other.
 pub struct Tls(pub Arc<Proof>);
 
 impl Connector for Tls {

@@ -1,41 +1,35 @@
-//! For fuzzers: what servers tell each other, as it is put into messages and taken out of them.
+//! For fuzzers: messages between servers, as they are encoded and decoded.
 
-use prost::bytes::Bytes;
 use tenure_core::{ServerId, Text};
 use tenure_proto::internal as proto;
 
-use super::{pack, wire};
-use crate::sequencer::passing::{News, Pass};
-use crate::store::Batch;
+use super::message;
+use crate::sequencer::forwarding::{CommitNotice, Forward};
 
-/// The message of a pass; none if some command cannot be passed.
+/// The message of a forward.
 #[must_use]
-pub fn pass(pass: &Pass) -> Option<proto::Pass> {
-    wire::pass(pass)
+pub fn encode_forward(forward: &Forward) -> proto::ForwardRequest {
+    message::encode_forward(forward)
 }
 
-/// The pass of a message from this server; none if it is none that a server would send.
-#[must_use]
-pub fn taken(message: proto::Pass, from: ServerId) -> Option<Pass> {
-    wire::taken(message, from)
-}
-
-/// The message of news.
-#[must_use]
-pub fn response(news: &News) -> proto::PassResponse {
-    wire::response(news)
-}
-
-/// The news of a message from this server.
+/// The forward of a message from this server.
 ///
 /// # Errors
-/// If they are none.
-pub fn news(message: proto::PassResponse, from: ServerId, namespace: &Text) -> Result<News, String> {
-    wire::news(message, from, namespace)
+/// If it is not one that a server would send.
+pub fn decode_forward(request: &proto::ForwardRequest, from: ServerId) -> Result<Forward, String> {
+    message::decode_forward(request, from)
 }
 
-/// The events of a batch as they travel.
+/// The message of a notice.
 #[must_use]
-pub fn pack(batch: &Batch) -> Bytes {
-    pack::pack(batch)
+pub fn encode_notice(notice: &CommitNotice) -> proto::ForwardResponse {
+    message::encode_notice(notice)
+}
+
+/// The notice of a message from this server.
+///
+/// # Errors
+/// If it is not one that a server would send.
+pub fn decode_notice(notice: proto::ForwardResponse, from: ServerId, namespace: &Text) -> Result<CommitNotice, String> {
+    message::decode_notice(notice, from, namespace)
 }

@@ -1,30 +1,29 @@
-//! Links to other servers, on one connection to each.
+//! Links to other servers: one call for each namespace, on one connection to each server.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tenure_core::{ServerId, Text};
+use futures::stream;
+use tenure_core::ServerId;
 use tenure_proto::internal::peer_service_client::PeerServiceClient;
-use tenure_proto::internal::{Begin, PassRequest, PassResponse, pass_request};
+use tenure_proto::internal::{ForwardRequest, Greeting};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
-use tokio_util::sync::{CancellationToken, DropGuard};
-use tonic::Streaming;
 
 use super::connector::{Connector, Wire};
-use super::wire;
+use super::message::{decode_notice, encode_forward};
 use crate::cluster::membership::MemberView;
 use crate::limits::MESSAGE;
-use crate::sequencer::passing::{Giver, Heard, Linking, Pass, Peers, Word};
+use crate::sequencer::forwarding::{Forward, LinkEvent, LinkRequest, Peers};
 
 /// How long it may take to reach another server, and to be admitted there.
 pub(super) const REACHING: Duration = Duration::from_secs(2);
 
-/// How many messages wait to be sent.
-const MESSAGES: usize = 8;
+/// How many forwards wait to be sent: more than are in flight.
+const FORWARDS: usize = 8;
 
 /// The connections of this server to others.
 pub struct Links {
@@ -33,26 +32,18 @@ pub struct Links {
 }
 
 impl Peers for Links {
-    fn link(&self, linking: Linking) -> Box<dyn Giver> {
-        let wire = self.wire(linking.to, &linking.member);
-        let begin = Begin { from: linking.from.0, to: linking.to.0, namespace: linking.namespace.to_string() };
-        let (requests, to_send) = mpsc::channel(MESSAGES);
-        // There is room for the first one.
-        let _ = requests.try_send(PassRequest { kind: Some(pass_request::Kind::Begin(begin)) });
-        let open = CancellationToken::new();
-        let ended = open.clone();
+    fn link(&self, request: LinkRequest) -> mpsc::Sender<Forward> {
+        let wire = self.wire(request.to, &request.member);
+        let (forwards, to_send) = mpsc::channel(FORWARDS);
         tokio::spawn(async move {
-            let (heard, link) = (linking.heard.clone(), linking.link);
-            tokio::select! {
-                () = ended.cancelled() => return,
-                end = run(linking, wire, to_send) => if let Err(reason) = end {
-                    tracing::debug!(reason, "cannot connect to another server");
-                }
+            let (number, events) = (request.number, request.events.clone());
+            if let Err(reason) = run(request, wire, to_send).await {
+                tracing::debug!(reason, "a link to another server has failed");
             }
-            // If nobody listens, nobody needs to know.
-            let _ = heard.send(Heard { link, word: Word::Broken }).await;
+            // If the receiver is gone, the event is not needed.
+            let _ = events.send((number, LinkEvent::Closed)).await;
         });
-        Box::new(Sending { requests, _open: open.drop_guard() })
+        forwards
     }
 }
 
@@ -63,7 +54,8 @@ impl Links {
         Self { connector, wires: Mutex::default() }
     }
 
-    /// The connection to a server, which is made when it is needed. Those to others at the same address are gone for good.
+    /// The connection to a server, made when it is first used. Connections to other servers at the same address are
+    /// obsolete.
     pub(super) fn wire(&self, to: ServerId, member: &MemberView) -> Result<Wire, String> {
         let mut wires = self.wires.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(wire) = wires.get(&(to, member.clone())) {
@@ -76,50 +68,31 @@ impl Links {
     }
 }
 
-/// The end of a link where passes are given.
-struct Sending {
-    requests: mpsc::Sender<PassRequest>,
-    _open: DropGuard,
+/// The first message of a link.
+pub(super) fn greeting(from: ServerId, to: ServerId, namespace: &str, link: u64) -> ForwardRequest {
+    let greeting = Greeting { from: from.0, to: to.0, namespace: namespace.to_owned(), link };
+    ForwardRequest { greeting: Some(greeting), forward: Vec::new() }
 }
 
-impl Giver for Sending {
-    fn give(&self, pass: Pass) -> bool {
-        let Some(pass) = wire::pass(&pass) else { return false };
-        self.requests.try_send(PassRequest { kind: Some(pass_request::Kind::Pass(pass)) }).is_ok()
-    }
-}
-
-/// Runs a link to its end.
-async fn run(linking: Linking, wire: Result<Wire, String>, to_send: mpsc::Receiver<PassRequest>) -> Result<(), String> {
-    let Linking { to, namespace, link, heard, .. } = linking;
+/// Runs a link until it closes, which it does when the sender of `forwards` is dropped.
+async fn run(
+    request: LinkRequest,
+    wire: Result<Wire, String>,
+    forwards: mpsc::Receiver<Forward>,
+) -> Result<(), String> {
+    let LinkRequest { from, to, namespace, number, events, .. } = request;
+    let first = stream::iter([greeting(from, to, &namespace, number)]);
+    let messages = first.chain(ReceiverStream::new(forwards).map(|forward| encode_forward(&forward)));
     let mut client = PeerServiceClient::new(wire?).max_decoding_message_size(MESSAGE);
-    let admitted = async {
-        let mut told = client.pass(ReceiverStream::new(to_send)).await?.into_inner();
-        told.message().await.map(|first| (first.is_some(), told))
-    };
-    let (is_admitted, mut told) = timeout(REACHING, admitted)
-        .await
-        .map_err(|_| "no reply".to_owned())?
-        .map_err(|status| status.message().to_owned())?;
-    let opened = Heard { link, word: Word::Open };
-    if !is_admitted || heard.send(opened).await.is_err() {
+    let admitted = timeout(REACHING, client.forward(messages)).await.map_err(|_| "no reply".to_owned())?;
+    let mut notices = admitted.map_err(|status| status.message().to_owned())?.into_inner();
+    if events.send((number, LinkEvent::Open)).await.is_err() {
         return Ok(());
     }
-    relay(&mut told, to, &namespace, link, &heard).await
-}
-
-/// Hands over what is told.
-async fn relay(
-    told: &mut Streaming<PassResponse>,
-    to: ServerId,
-    namespace: &Text,
-    link: u64,
-    heard: &mpsc::Sender<Heard>,
-) -> Result<(), String> {
-    while let Some(response) = told.next().await {
-        let response = response.map_err(|status| status.message().to_owned())?;
-        let news = wire::news(response, to, namespace)?;
-        if heard.send(Heard { link, word: Word::News(news) }).await.is_err() {
+    while let Some(notice) = notices.next().await {
+        let notice = notice.map_err(|status| status.message().to_owned())?;
+        let notice = decode_notice(notice, to, &namespace)?;
+        if events.send((number, LinkEvent::Notice(notice))).await.is_err() {
             break;
         }
     }

@@ -1,15 +1,15 @@
-//! Peers: how servers reach each other over gRPC, to pass commands on. What that means is the sequencer's business.
+//! Peers: how servers reach each other over gRPC, to forward commands. The sequencer decides which, and what follows.
 
+mod bounds;
 mod connector;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod link;
-mod listen;
-mod pack;
-mod reach;
-mod wire;
+mod message;
+mod probe;
+mod service;
 
 pub use connector::{Connector, Tcp, Tls, Wire};
 pub use link::Links;
-pub(crate) use listen::PeerCalls;
-pub(crate) use reach::keep_looking;
+pub(crate) use probe::keep_probing;
+pub(crate) use service::PeerCalls;

@@ -8,7 +8,7 @@ use opentelemetry::trace::FutureExt;
 use tenure_core::{Command, Event, Outcome, Recorded, Rejection, Request, Revision, Text};
 use tokio::time::{Instant, sleep_until};
 
-use super::passing::{Taken, record_pauses};
+use super::forwarding::{is_settled, record_pauses};
 use super::replica::Loss;
 use super::run::{Sequencer, next};
 use super::spans;
@@ -42,7 +42,7 @@ impl Sequencer {
         }
         let mut is_first = true;
         loop {
-            match self.pass(work) {
+            match self.forward(work) {
                 Some(own) => work = own,
                 None => return,
             }
@@ -59,8 +59,8 @@ impl Sequencer {
             let decisions = self.decide_all(&work, &mut events);
             if events.is_empty() {
                 self.replica.table.commit();
-                if self.passing.unsettled {
-                    match self.append_voided().await {
+                if self.forwarder.must_void || work.is_unsettled && !is_settled(&work, &decisions) {
+                    match self.void_forwards(&mut work).await {
                         Ok(()) => continue,
                         Err(error) => return self.reject(work, error),
                     }
@@ -91,9 +91,8 @@ impl Sequencer {
                     let (rows, at) = (&mut self.replica.rows, batch.revision());
                     declarers(&work, &decisions).for_each(|client| rows.declared(client, at));
                     let pending = self.replica.committed(batch.clone(), registrations(&work, &decisions));
-                    self.passing.settled();
-                    record_places(&mut work, &decisions);
-                    self.notify_followers(Some(&batch), std::mem::take(&mut work.taken));
+                    self.forwarder.must_void = false;
+                    self.notify_followers(Some(&batch), &mut work);
                     return self.reply(work, decisions, pending);
                 }
                 Err(StoreError::Conflict) => {
@@ -148,7 +147,7 @@ impl Sequencer {
         }
         self.replica.local.lock().caught_up(&self.replica.table);
         if self.replica.table.revision() != before {
-            self.passing.not_alone();
+            self.forwarder.not_alone();
         }
         Ok(())
     }
@@ -186,16 +185,16 @@ impl Sequencer {
         work.requests.iter().map(decide).collect()
     }
 
-    /// Appends a record that forwarded commands are void, when there is nothing else to append.
-    async fn append_voided(&mut self) -> Result<(), StoreError> {
-        let previous = self.replica.table.revision();
-        let event = Event::PassesVoided { by: self.settings.me };
+    /// Makes forwards void when this work has nothing else to append. After a conflict, they are not void yet.
+    async fn void_forwards(&mut self, work: &mut Work) -> Result<(), StoreError> {
+        let previous = self.revision();
+        let event = Event::ForwardsVoided { by: self.settings.me };
         let batch = Arc::new(self.batch(previous, vec![Recorded { revision: previous.next(), event }]));
         match self.append(&batch, &Context::new()).await {
             Ok(()) => {
                 self.replica.apply(batch.clone());
-                self.passing.settled();
-                self.notify_followers(Some(&batch), Vec::new());
+                (self.forwarder.must_void, work.is_unsettled) = (false, false);
+                self.notify_followers(Some(&batch), &mut Work::default());
                 Ok(())
             }
             Err(StoreError::Conflict) => self.catch_up().await,
@@ -224,9 +223,9 @@ impl Sequencer {
         self.try_catch_up().await;
     }
 
-    /// Fails what was forwarded without waiting for it, because this server stops.
-    pub(super) fn forsake(&mut self) {
-        while let Some(work) = self.passing.forsaken() {
+    /// Fails what is in flight without waiting for it, because this server stops.
+    pub(super) fn reject_in_flight(&mut self) {
+        while let Some(work) = self.forwarder.stop() {
             self.reject(work, StoreError::OutcomeUnknown("stopping".to_owned()));
         }
     }
@@ -265,7 +264,7 @@ impl Sequencer {
     /// appended first. `OutcomeUnknown`: this server stops before the outcome is known, or that part of the log is gone.
     async fn append_until_known(&mut self, batch: &Batch, traced: &Context) -> Result<(), StoreError> {
         let store = self.replica.store.clone();
-        let notify = !self.settings.membership.all(|server| self.passing.followers.include(server));
+        let notify = !self.settings.membership.all(|server| self.forwarder.followers.contains(server));
         let mut unknown = false;
         let mut pause = RETRY.0;
         loop {
@@ -285,7 +284,7 @@ impl Sequencer {
                     }
                     unknown = true;
                     // Followers need not wait for the outcome.
-                    self.passing.followers.let_go();
+                    self.forwarder.followers.clear();
                 }
             }
             if self.settings.cancel.is_cancelled() {
@@ -317,9 +316,8 @@ impl Sequencer {
     }
 
     pub(super) fn reply(&mut self, mut work: Work, decisions: Vec<Decision>, pending: Vec<Option<PendingGrant>>) {
-        if !work.taken.is_empty() {
-            record_places(&mut work, &decisions);
-            self.notify_followers(None, std::mem::take(&mut work.taken));
+        if !work.forwards.is_empty() {
+            self.notify_followers(None, &mut work);
         }
         let Work { requests, readers, mut replies, .. } = work;
         let decided = decisions.into_iter().zip(pending);
@@ -346,17 +344,18 @@ impl Sequencer {
     }
 
     /// Sends followers what this server has committed, and the results of what they forwarded.
-    fn notify_followers(&mut self, batch: Option<&Arc<Batch>>, taken: Vec<Taken>) {
-        let (at, rows) = (self.replica.table.revision(), self.replica.rows.up_to());
-        self.passing.followers.notify(batch, &taken, at, rows);
+    fn notify_followers(&mut self, batch: Option<&Arc<Batch>>, work: &mut Work) {
+        let (at, rows, forwards) = (self.revision(), self.replica.rows.up_to(), std::mem::take(&mut work.forwards));
+        self.forwarder.followers.notify(batch, &forwards, work.requests.len(), at, rows);
     }
 
     fn reject(&mut self, mut work: Work, error: StoreError) {
         // The server that it was forwarded to may have decided it.
-        let is_unknown = work.passed_after.is_some();
+        let is_unknown = work.forwarded_after.is_some();
         let rejection = if is_unknown { Rejection::OutcomeUnknown } else { error.into() };
-        work.taken.iter_mut().for_each(Taken::refuse);
-        self.notify_followers(None, std::mem::take(&mut work.taken));
+        self.forwarder.must_void |= work.is_unsettled;
+        work.forwards.iter_mut().for_each(|forward| self.forwarder.followers.reject(forward));
+        self.notify_followers(None, &mut work);
         let Work { requests, readers, mut replies, .. } = work;
         for (request, source) in requests {
             match source {
@@ -382,8 +381,8 @@ pub(super) fn registrations(work: &Work, decisions: &[Decision]) -> impl Iterato
             // The client knows an earlier hold, unless no call was present when it was granted. For what another server
             // has decided for a plain call, the registry knows whether that is so.
             Ok(Outcome::Held { claim, .. }) => {
-                let passed_after = work.passed_after.filter(|_| claim.spec.waiting_server.is_none());
-                let before = passed_after.map_or(decision.before, |after| after.min(decision.before));
+                let forwarded_after = work.forwarded_after.filter(|_| claim.spec.waiting_server.is_none());
+                let before = forwarded_after.map_or(decision.before, |after| after.min(decision.before));
                 Some(Registration::Granted { claim: claim.id, is_new: claim.token() > Some(before) })
             }
             _ => None,
@@ -400,15 +399,7 @@ fn declarers<'w>(work: &'w Work, decisions: &[Decision]) -> impl Iterator<Item =
     })
 }
 
-/// Records in the forwarded work at which revision each of its commands was decided.
-fn record_places(work: &mut Work, decisions: &[Decision]) {
-    for ((_, source), decision) in work.requests.iter().zip(decisions) {
-        if let Source::Peer(index, _) = source {
-            work.taken[*index].places.push(decision.before);
-        }
-    }
-}
-
+/// Whether this batch is in the log.
 async fn is_in_log(store: &dyn Store, batch: &Batch) -> Result<bool, StoreError> {
     let tail = store.read(&batch.namespace, batch.previous, 1).await?;
     let first = tail.batches.first();

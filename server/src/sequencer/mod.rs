@@ -4,17 +4,17 @@
 //! store if the namespace is still at the revision that the decisions were based on. Callers are answered and watchers
 //! notified only when the append is known to be committed. If another server appended first, it applies the events that
 //! it missed and decides again. To avoid such conflicts, it forwards commands to a server that already writes: see
-//! [`passing`].
+//! [`forwarding`].
 
 mod backpressure;
 mod batch;
 mod clients;
+pub mod forwarding;
 mod grant_times;
 mod local;
 mod metrics;
 mod namespace;
 mod notices;
-pub mod passing;
 mod replica;
 mod rows;
 mod run;
@@ -31,11 +31,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use backpressure::Load;
 pub use clients::{Closed, ItemState, Mailbox, PendingTransfer, states_after, waits_after};
+use forwarding::{CommitNotice, Forward};
 pub use grant_times::View;
 pub use metrics::Counts;
 pub use namespace::Namespace;
 pub use notices::{Notice, NoticeSender, StreamEnd};
-use passing::{News, Pass};
 pub use run::{Settings, start};
 pub use waiters::{PendingGrant, WaitEnd};
 
@@ -85,9 +85,9 @@ enum Message {
     /// Read the table at the log's head.
     Read(Reader),
     /// Decide what another server forwarded.
-    Take { server: ServerId, pass: Pass },
-    /// Send all that is committed here from now on to another server.
-    Follow { server: ServerId, reply: oneshot::Sender<mpsc::Receiver<News>> },
+    Forward { server: ServerId, forward: Forward },
+    /// Send all that is committed here from now on to another server, on its link with this number.
+    Follow { server: ServerId, link: u64, reply: oneshot::Sender<mpsc::Receiver<CommitNotice>> },
     /// Another server may have appended: the head is at this revision.
     CatchUp(Revision),
 }
@@ -98,7 +98,7 @@ impl Message {
         match self {
             Self::Decide { request, .. } => Load::of([&request.command]),
             Self::DecideAll { requests, .. } => Load::of(requests.iter().map(|(_, request, _)| &request.command)),
-            Self::Read(_) | Self::Take { .. } | Self::Follow { .. } | Self::CatchUp(_) => Load::default(),
+            Self::Read(_) | Self::Forward { .. } | Self::Follow { .. } | Self::CatchUp(_) => Load::default(),
         }
     }
 

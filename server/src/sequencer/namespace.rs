@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::backpressure::Backpressure;
 use super::clients::Mailbox;
+use super::forwarding::{CommitNotice, Forward};
 use super::grant_times::View;
 use super::local::SharedLocalState;
 use super::metrics::Lateness;
-use super::passing::{News, Pass};
 use super::spans;
 use super::{
     Message, NoticeSender, PendingGrant, Reader, Reply, StreamEnd, StreamReplies, StreamReplySender, Tag, reject,
@@ -170,22 +170,23 @@ impl Namespace {
         answer.await.map_err(|_| Rejection::Draining)?
     }
 
-    /// Sends all that is committed here from now on to another server, until it drops the receiver or does not keep up.
+    /// Sends all that is committed here from now on to another server, on its link with this number, until the receiver
+    /// is dropped or does not keep up.
     ///
     /// # Errors
     /// If this server is shutting down.
-    pub async fn follow(&self, server: ServerId) -> Result<mpsc::Receiver<News>, Rejection> {
+    pub async fn follow(&self, server: ServerId, link: u64) -> Result<mpsc::Receiver<CommitNotice>, Rejection> {
         let (reply, answer) = oneshot::channel();
-        self.requests.send(Message::Follow { server, reply }).await.map_err(|_| Rejection::Draining)?;
+        self.requests.send(Message::Follow { server, link, reply }).await.map_err(|_| Rejection::Draining)?;
         answer.await.map_err(|_| Rejection::Draining)
     }
 
-    /// Decides what another server forwarded, if permitted. The verdict is sent to that server as a follower.
+    /// Decides what another server forwarded, if permitted. The result is sent to that server as a follower.
     ///
     /// # Errors
     /// If this server is shutting down.
-    pub async fn take(&self, server: ServerId, pass: Pass) -> Result<(), Rejection> {
-        self.requests.send(Message::Take { server, pass }).await.map_err(|_| Rejection::Draining)
+    pub async fn forward(&self, server: ServerId, forward: Forward) -> Result<(), Rejection> {
+        self.requests.send(Message::Forward { server, forward }).await.map_err(|_| Rejection::Draining)
     }
 
     /// Lets the sequencer apply what another server has appended: the head was seen at this revision.

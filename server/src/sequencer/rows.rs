@@ -101,7 +101,7 @@ impl RowsBehind {
                 Event::HistoryLost { .. } => {
                     self.groups.extend(table.groups_after("", None).map(|group| ((group.id, group.name.clone()), at)));
                 }
-                Event::AcquireCancelled { .. } | Event::PassesVoided { .. } => {}
+                Event::AcquireCancelled { .. } | Event::ForwardsVoided { .. } => {}
             }
         }
     }

@@ -10,9 +10,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::backpressure::Backpressure;
+use super::forwarding::{Forwarder, Peers};
 use super::local::SharedLocalState;
 use super::metrics::Counts;
-use super::passing::{Passing, Peers};
 use super::replica::Replica;
 use super::tally::Tally;
 use super::work::Work;
@@ -76,7 +76,7 @@ pub(super) struct Sequencer {
     pub(super) readers: Vec<Reader>,
     /// The number of the last batch of this server in this namespace.
     pub(super) number: u64,
-    pub(super) passing: Passing,
+    pub(super) forwarder: Forwarder,
     /// A head that this server has not reached, announced by servers that send what they commit, and since when.
     pub(super) announced: Option<(Revision, Instant)>,
     /// The write of rows in progress, and the revision that it brings them to.
@@ -117,7 +117,7 @@ pub async fn start(
         backpressure: namespace.backpressure.clone(),
         readers: Vec::new(),
         number: settings.first_number,
-        passing: Passing::default(),
+        forwarder: Forwarder::new(settings.first_number),
         announced: None,
         saving: None,
         behind_since: None,
@@ -137,7 +137,7 @@ impl Sequencer {
             self.link_to_writers();
             self.save_behind().await;
         }
-        self.forsake();
+        self.reject_in_flight();
         self.reject_requests().await;
         self.save_last().await;
     }
@@ -159,14 +159,14 @@ impl Sequencer {
     /// Waits for a request or for the next check of the clock; then takes the due commands and all that has arrived.
     async fn gather(&mut self) -> Option<Work> {
         let until = Instant::now() + self.pause();
-        let until = self.passing.until().map_or(until, |patience| patience.min(until));
+        let until = self.forwarder.until().map_or(until, |patience| patience.min(until));
         let until = if self.readers.is_empty() { until } else { Instant::now() };
         let has_room = self.has_room();
         let first = tokio::select! {
             biased;
             () = self.settings.cancel.cancelled() => return None,
-            Some(heard) = self.passing.word() => {
-                self.hear(heard).await;
+            Some((link, event)) = self.forwarder.event() => {
+                self.on_link_event(link, event).await;
                 None
             }
             request = next(&mut self.urgent, &mut self.requests), if has_room => Some(request?),
@@ -176,9 +176,9 @@ impl Sequencer {
             // Other callers that the same batch answered may be about to send requests.
             tokio::task::yield_now().await;
         }
-        self.lose_patience();
+        self.take_back_overdue();
         let has_room = self.has_room();
-        let mut work = self.passing.owed().unwrap_or_default();
+        let mut work = self.forwarder.returned().unwrap_or_default();
         work.readers.append(&mut self.readers);
         for command in self.due() {
             work.push_due(command);
@@ -198,12 +198,17 @@ impl Sequencer {
     fn add(&mut self, request: Message, work: &mut Work) {
         self.backpressure.remove(request.load());
         match request {
-            Message::Follow { server, reply } => {
+            Message::Follow { server, link, reply } => {
                 // A requester that is gone does not follow.
-                let _ = reply.send(self.passing.followers.add(server));
+                let _ = reply.send(self.forwarder.followers.add(server, link));
             }
             request => work.push(request),
         }
+    }
+
+    /// The revision of the table.
+    pub(super) fn revision(&self) -> Revision {
+        self.replica.table.revision()
     }
 
     /// Whether this server appended last.

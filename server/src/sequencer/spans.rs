@@ -29,16 +29,16 @@ pub(super) fn command(call: &Context, namespace: &Text, command: &Command) -> Co
 }
 
 /// The span of a command that another server has forwarded, with its origin.
-pub(super) fn forwarded(from: ServerId, traceparent: &str) -> Context {
+pub(super) fn received(from: ServerId, traceparent: &str) -> Context {
     let span = start("tenure.sequencer", SpanKind::Server, &parent::named(traceparent));
-    note(&span, || [KeyValue::new("tenure.passed_by", from.to_string())]);
+    note(&span, || [KeyValue::new("tenure.forwarded_by", from.to_string())]);
     span
 }
 
 /// Records that the command is forwarded to another server, whose spans follow.
-pub(super) fn passed(span: &Context, to: ServerId) {
+pub(super) fn forwarded(span: &Context, to: ServerId) {
     if span.has_active_span() {
-        span.span().add_event("passed", vec![KeyValue::new("tenure.passed_to", to.to_string())]);
+        span.span().add_event("forwarded", vec![KeyValue::new("tenure.forwarded_to", to.to_string())]);
     }
 }
 

@@ -4,7 +4,7 @@ use opentelemetry::Context;
 use tenure_core::{Command, Rejection, Request, Revision, Text};
 
 use super::backpressure::text_bytes;
-use super::passing::Taken;
+use super::forwarding::Accepted;
 use super::spans;
 use super::{Message, Reader, Reply, ReplySender, StreamReplies, StreamReplySender, Tag, reject};
 
@@ -22,7 +22,7 @@ pub(super) enum Source {
     Call(ReplySender, Context),
     /// A stream, by its index in the work.
     Stream(usize, Tag, Context),
-    /// Another server, which forwarded it, by the index in [`Work::taken`].
+    /// Another server, which forwarded it, by the index in [`Work::forwards`].
     Peer(usize, Context),
 }
 
@@ -47,10 +47,12 @@ pub(super) struct Work {
     pub(super) requests: Vec<(Request, Source)>,
     pub(super) readers: Vec<Reader>,
     pub(super) replies: BatchReplies,
-    /// Work that other servers have forwarded.
-    pub(super) taken: Vec<Taken>,
+    /// What other servers have forwarded.
+    pub(super) forwards: Vec<Accepted>,
     /// If this was forwarded to another server: the revision of this server when it first was.
-    pub(super) passed_after: Option<Revision>,
+    pub(super) forwarded_after: Option<Revision>,
+    /// Whether another server may still decide it.
+    pub(super) is_unsettled: bool,
     /// The head that was seen, if another server may have appended.
     pub(super) catch_up: Option<Revision>,
     /// Bytes of the texts of the commands.
@@ -96,11 +98,11 @@ impl Work {
                 }
             }
             Message::Read(reader) => self.readers.push(reader),
-            Message::Take { server, pass } => {
-                let (taken, requests) = Taken::new(server, pass);
-                self.taken.push(taken);
+            Message::Forward { server, forward } => {
+                let (forward, requests) = Accepted::new(server, forward);
+                self.forwards.push(forward);
                 for (request, span) in requests {
-                    self.add(request, Source::Peer(self.taken.len() - 1, span));
+                    self.add(request, Source::Peer(self.forwards.len() - 1, span));
                 }
             }
             Message::CatchUp(head) => self.catch_up = Some(head),
@@ -114,16 +116,17 @@ impl Work {
 
     /// Appends later work.
     pub(super) fn append(&mut self, later: Self) {
-        let (streams, passes) = (self.replies.0.len(), self.taken.len());
+        let (streams, forwards) = (self.replies.0.len(), self.forwards.len());
         self.replies.0.extend(later.replies.0);
-        self.taken.extend(later.taken);
+        self.forwards.extend(later.forwards);
         self.requests.extend(later.requests.into_iter().map(|(request, source)| match source {
             Source::Stream(index, tag, span) => (request, Source::Stream(index + streams, tag, span)),
-            Source::Peer(index, span) => (request, Source::Peer(index + passes, span)),
+            Source::Peer(index, span) => (request, Source::Peer(index + forwards, span)),
             source => (request, source),
         }));
         self.readers.extend(later.readers);
-        self.passed_after = self.passed_after.into_iter().chain(later.passed_after).min();
+        self.forwarded_after = self.forwarded_after.into_iter().chain(later.forwarded_after).min();
+        self.is_unsettled |= later.is_unsettled;
         self.catch_up = later.catch_up.or(self.catch_up);
         self.bytes += later.bytes;
     }
@@ -145,7 +148,7 @@ impl Work {
 
     /// Whether no caller or timer waits for any part of it.
     pub(super) fn has_no_requests(&self) -> bool {
-        self.requests.is_empty() && self.readers.is_empty() && self.taken.is_empty()
+        self.requests.is_empty() && self.readers.is_empty() && self.forwards.is_empty()
     }
 
     /// Whether it is enough for one batch: in number, and in what a database takes in one statement.
@@ -166,7 +169,7 @@ impl Message {
             }
             Self::Read(reader) => reader(Err(rejection.clone())),
             // The server that forwarded it sees that it no longer follows.
-            Self::Take { .. } | Self::Follow { .. } | Self::CatchUp(_) => {}
+            Self::Forward { .. } | Self::Follow { .. } | Self::CatchUp(_) => {}
         }
     }
 }

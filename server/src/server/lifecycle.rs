@@ -27,7 +27,7 @@ use crate::node::readiness::Readiness;
 use crate::node::retention;
 use crate::node::{Node, NodeOptions};
 use crate::peer::{self, Connector, Links, PeerCalls};
-use crate::sequencer::passing::Peers;
+use crate::sequencer::forwarding::Peers;
 use crate::store::{self, OpenError, Store, StoreCounts, StoreOptions};
 use crate::telemetry::log_throttle::LogThrottle;
 use crate::telemetry::metrics::Metrics;
@@ -204,7 +204,7 @@ impl Lifecycle {
         node.tasks.spawn(follow::run(node.clone()));
         node.tasks.spawn(retention::retain(node.clone()));
         if let Some(links) = links {
-            node.tasks.spawn(peer::keep_looking(node.clone(), links));
+            node.tasks.spawn(peer::keep_probing(node.clone(), links));
         }
         self.api.serve(Some(node.clone()));
         tracing::info!(server = %node.id, "registered");

@@ -55,7 +55,7 @@ fn methods() -> Result<Vec<(String, String, Kind)>, prost::DecodeError> {
         }
     }
     let kind = Kind { client_streams: true, server_streams: true };
-    methods.push(("tenure.internal.v1.PeerService".to_owned(), "Pass".to_owned(), kind));
+    methods.push(("tenure.internal.v1.PeerService".to_owned(), "Forward".to_owned(), kind));
     Ok(methods)
 }
 

@@ -33,7 +33,7 @@ async fn wrong_advertised_address_is_reported() {
         for server in seen_by(&cluster, observer).await {
             match server.label.as_str() {
                 "server-1" if observer != 1 => assert!(server.unreachable.contains("refused"), "{server:?}"),
-                "server-2" if observer != 2 => assert_eq!(server.unreachable, "another server answers there"),
+                "server-2" if observer != 2 => assert_eq!(server.unreachable, "another server replies there"),
                 _ => assert_eq!(server.unreachable, ""),
             }
         }

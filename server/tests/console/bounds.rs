@@ -26,7 +26,7 @@ async fn request_outside_of_the_contract_or_its_bounds_is_rejected() {
         (post(get, r#"{"name": "x"} {}"#), 400, "CONSOLE_INVALID_JSON"),
         (post(get, &large), 413, "CONSOLE_TOO_LARGE"),
         (post("tenure.v1.LockService/Missing", "{}"), 404, "CONSOLE_UNKNOWN_METHOD"),
-        (post("tenure.internal.v1.PeerService/Pass", "{}"), 404, "CONSOLE_UNKNOWN_METHOD"),
+        (post("tenure.internal.v1.PeerService/Forward", "{}"), 404, "CONSOLE_UNKNOWN_METHOD"),
         (post("grpc.health.v1.Health/Check", "{}"), 404, "CONSOLE_UNKNOWN_METHOD"),
         (post("grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "{}"), 404, "CONSOLE_UNKNOWN_METHOD"),
     ];

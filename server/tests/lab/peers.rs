@@ -1,30 +1,30 @@
-//! Links between the servers of one process, on which a test can hold up messages.
+//! Links between the servers of one process, on which a test can delay messages.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use tenure_core::ServerId;
 use tenure_server::node::Node;
-use tenure_server::sequencer::passing::{Giver, Heard, Linking, Pass, Peers, Word};
+use tenure_server::sequencer::forwarding::{Forward, LinkEvent, LinkRequest, Peers};
 use tokio::sync::{mpsc, watch};
 
 #[derive(Default)]
 pub struct LabPeers {
     nodes: Mutex<HashMap<ServerId, Arc<Node>>>,
-    holds: Arc<Holds>,
+    delays: Arc<Delays>,
 }
 
 #[derive(Default)]
-struct Holds {
-    passes: watch::Sender<bool>,
-    news: watch::Sender<bool>,
-    /// The numbers of passes that have arrived and that are in flight.
-    arrived: watch::Sender<usize>,
+struct Delays {
+    forwards: watch::Sender<bool>,
+    notices: watch::Sender<bool>,
+    /// The numbers of forwards that were sent, and that have arrived.
     sent: watch::Sender<usize>,
+    arrived: watch::Sender<usize>,
 }
 
-async fn free(hold: &watch::Sender<bool>) {
-    let _ = hold.subscribe().wait_for(|held| !held).await;
+async fn released(delay: &watch::Sender<bool>) {
+    let _ = delay.subscribe().wait_for(|delayed| !delayed).await;
 }
 
 impl LabPeers {
@@ -32,66 +32,58 @@ impl LabPeers {
         self.nodes.lock().expect("whole").insert(node.id, node.clone());
     }
 
-    /// Holds up passes from now on, or releases them, even if no caller waits for them any more.
-    pub fn hold_passes(&self, hold: bool) {
-        self.holds.passes.send_replace(hold);
+    /// Delays forwards from now on, or delivers them, even if no caller waits for them any more.
+    pub fn delay_forwards(&self, delay: bool) {
+        self.delays.forwards.send_replace(delay);
     }
 
-    /// Holds up the notices to followers from now on, or releases them.
-    pub fn hold_news(&self, hold: bool) {
-        self.holds.news.send_replace(hold);
+    /// Delays the notices to followers from now on, or delivers them.
+    pub fn delay_notices(&self, delay: bool) {
+        self.delays.notices.send_replace(delay);
     }
 
-    /// The number of passes sent.
+    /// The number of forwards sent.
     pub fn sent(&self) -> usize {
-        *self.holds.sent.borrow()
+        *self.delays.sent.borrow()
     }
 
-    /// The number of passes that have arrived.
+    /// The number of forwards that have arrived.
     pub fn arrived(&self) -> usize {
-        *self.holds.arrived.borrow()
+        *self.delays.arrived.borrow()
     }
 }
 
 impl Peers for LabPeers {
-    fn link(&self, linking: Linking) -> Box<dyn Giver> {
-        let Linking { from, to, namespace, link, heard, .. } = linking;
-        let (giver, mut passes) = mpsc::unbounded_channel();
+    fn link(&self, request: LinkRequest) -> mpsc::Sender<Forward> {
+        let LinkRequest { from, to, namespace, number, events, .. } = request;
+        let (sender, mut forwards) = mpsc::channel::<Forward>(8);
         let node = self.nodes.lock().expect("whole").get(&to).cloned();
-        let holds = self.holds.clone();
+        let delays = self.delays.clone();
         tokio::spawn(async move {
             let Some(node) = node.filter(|node| !node.cancel.is_cancelled()) else {
-                let _ = heard.send(Heard { link, word: Word::Broken }).await;
+                let _ = events.send((number, LinkEvent::Closed)).await;
                 return;
             };
             let namespace = node.namespaces.get(&namespace).await.expect("open");
-            let Ok(mut news) = namespace.follow(from).await else { return };
-            let _ = heard.send(Heard { link, word: Word::Open }).await;
-            let held = holds.clone();
+            let Ok(mut notices) = namespace.follow(from, number).await else { return };
+            let _ = events.send((number, LinkEvent::Open)).await;
+            let delayed = delays.clone();
             tokio::spawn(async move {
-                while let Some(pass) = passes.recv().await {
-                    held.sent.send_modify(|sent| *sent += 1);
-                    free(&held.passes).await;
-                    let _ = namespace.take(from, pass).await;
-                    held.arrived.send_modify(|arrived| *arrived += 1);
+                while let Some(forward) = forwards.recv().await {
+                    delayed.sent.send_modify(|sent| *sent += 1);
+                    released(&delayed.forwards).await;
+                    let _ = namespace.forward(from, forward).await;
+                    delayed.arrived.send_modify(|arrived| *arrived += 1);
                 }
             });
-            while let Some(news) = news.recv().await {
-                free(&holds.news).await;
-                if heard.send(Heard { link, word: Word::News(news) }).await.is_err() {
+            while let Some(notice) = notices.recv().await {
+                released(&delays.notices).await;
+                if events.send((number, LinkEvent::Notice(notice))).await.is_err() {
                     return;
                 }
             }
-            let _ = heard.send(Heard { link, word: Word::Broken }).await;
+            let _ = events.send((number, LinkEvent::Closed)).await;
         });
-        Box::new(LabGiver(giver))
-    }
-}
-
-struct LabGiver(mpsc::UnboundedSender<Pass>);
-
-impl Giver for LabGiver {
-    fn give(&self, pass: Pass) -> bool {
-        self.0.send(pass).is_ok()
+        sender
     }
 }

@@ -84,7 +84,7 @@ impl Table {
             Event::Group { id, group, change } => self.change_group(*id, group, revision, change),
             Event::ServerAdopted { dead, by } => self.adopt(*dead, *by),
             Event::HistoryLost { .. } => self.lose(revision),
-            Event::AcquireCancelled { .. } | Event::PassesVoided { .. } => {}
+            Event::AcquireCancelled { .. } | Event::ForwardsVoided { .. } => {}
         }
     }
 

@@ -87,7 +87,7 @@ mod tests {
         for (service, method) in [
             ("tenure.v1.LockService", "Missing"),
             ("LockService", "GetLock"),
-            ("tenure.internal.v1.PeerService", "Pass"),
+            ("tenure.internal.v1.PeerService", "Forward"),
             ("grpc.health.v1.Health", "Check"),
         ] {
             assert!(contract.method(service, method).is_none(), "{service}/{method}");

@@ -78,7 +78,7 @@ impl Converter<'_> {
             | Event::ServerAdopted { .. }
             | Event::ClaimAwaited { .. }
             | Event::AcquireCancelled { .. }
-            | Event::PassesVoided { .. }
+            | Event::ForwardsVoided { .. }
             | Event::HistoryLost { .. } => return Vec::new(),
         };
         let spec = event.claim.as_ref().map(|claim| claim.spec.clone());

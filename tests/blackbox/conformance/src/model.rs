@@ -111,7 +111,7 @@ impl Model {
                     Arc::make_mut(group).lead = lead;
                 }
             }
-            Event::PassesVoided { .. } => {}
+            Event::ForwardsVoided { .. } => {}
         }
     }
 

@@ -292,7 +292,7 @@ pub(crate) fn every_event() -> Vec<Event> {
     }
     events.extend(every_change());
     events.push(Event::ServerAdopted { dead: ServerId(1), by: ServerId(2) });
-    events.push(Event::PassesVoided { by: ServerId(3) });
+    events.push(Event::ForwardsVoided { by: ServerId(3) });
     events.push(Event::HistoryLost { after: Revision(5) });
     events
 }

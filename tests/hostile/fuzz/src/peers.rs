@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use prost::Message;
-use tenure_core::{Acquire, AskedMode, Command, ServerId, Table, Text};
+use tenure_core::{Acquire, AskedMode, Change, Command, ServerId, Table, Text};
 use tenure_proto::internal as proto;
 use tenure_server::peer::fuzzing;
-use tenure_server::sequencer::passing::{News, Pass, Report};
+use tenure_server::sequencer::forwarding::{CommitNotice, Forward};
 use tenure_server::store::Batch;
 
 use crate::changes;
@@ -14,30 +14,41 @@ use crate::draw::Draw;
 
 const FROM: ServerId = ServerId(7);
 
-/// Messages arrive as they were sent. Of any other bytes, an accepted pass is within the bounds of clients, and can be
-/// encoded identically; accepted news can be encoded identically; an invalid batch is rejected with a reason.
+/// Messages arrive as they were sent. Of any other bytes, an accepted forward is within the bounds of clients, and can
+/// be encoded identically and decided; an accepted notice can be encoded identically; others are rejected with a reason.
 pub fn peers(data: &[u8]) {
     match data.split_first() {
         Some((b'!', rest)) => check_batch(&mut Draw::new(rest)),
         Some((b'?', rest)) => {
-            if let Ok(message) = proto::PassResponse::decode(rest) {
-                check_news(message);
+            if let Ok(message) = proto::ForwardResponse::decode(rest) {
+                check_notice(message);
             }
         }
         Some((_, rest)) => {
-            if let Ok(message) = proto::Pass::decode(rest) {
-                check_pass(message);
-            }
+            check_forward(&proto::ForwardRequest { greeting: None, forward: rest.to_vec() });
         }
         None => {}
     }
 }
 
-fn check_pass(message: proto::Pass) {
-    let Some(pass) = fuzzing::taken(message, FROM) else { return };
-    pass.requests.iter().for_each(|request| check_command(&request.command));
-    let sent = fuzzing::pass(&pass).expect("an accepted pass can be encoded");
-    assert_eq!(fuzzing::taken(through(&sent), FROM), Some(pass));
+/// Returns whether the forward was accepted.
+fn check_forward(message: &proto::ForwardRequest) -> bool {
+    let forward = match fuzzing::decode_forward(message, FROM) {
+        Ok(forward) => forward,
+        Err(problem) => {
+            assert!(!problem.is_empty());
+            return false;
+        }
+    };
+    let mut table = Table::default();
+    for request in &forward.requests {
+        check_command(&request.command);
+        // A rejected command changes nothing.
+        let _ = table.decide(request.clone(), &mut Vec::new());
+    }
+    let again = fuzzing::decode_forward(&through(&fuzzing::encode_forward(&forward)), FROM);
+    assert_eq!(again.expect("an accepted forward can be encoded"), forward);
+    true
 }
 
 /// Asserts the bounds that the service enforces, too.
@@ -45,14 +56,7 @@ fn check_command(command: &Command) {
     match command {
         Command::Acquire(Acquire { session, names, mode, priority, .. }) => {
             check_text(session, 128);
-            names.iter().for_each(|name| check_text(name, 255));
-            assert!(names.len() <= 16 && names.windows(2).all(|pair| pair[0] < pair[1]), "{names:?}");
-            assert!((-1_000..=1_000).contains(priority));
-            if let AskedMode::Permits { permits, limit } = mode {
-                assert!(
-                    (1..=limit.unwrap_or(1_000_000)).contains(permits) && limit.is_none_or(|most| most <= 1_000_000)
-                );
-            }
+            check_claim(names, *mode, *priority);
         }
         Command::OpenSession { session, attachment, .. } | Command::AttachSession { session, attachment, .. } => {
             check_text(session, 128);
@@ -62,7 +66,27 @@ fn check_command(command: &Command) {
             check_text(session, 128);
             check_text(name, 255);
         }
-        _ => {}
+        Command::Change { client, changes, .. } => {
+            check_text(client, 128);
+            for change in changes {
+                let Change::Declare(declaration) = change else { continue };
+                let numbers = declaration.numbers().map(i64::try_from);
+                assert!(numbers.flatten().all(|number| number > 0), "no row can store the numbers");
+                declaration.claims.iter().for_each(|claim| check_claim(&claim.names, claim.mode, claim.priority));
+                declaration.memberships.iter().for_each(|membership| check_text(&membership.group, 255));
+            }
+        }
+        Command::EndWait { .. } | Command::CloseSession { .. } => {}
+        other => panic!("not forwarded: {other:?}"),
+    }
+}
+
+fn check_claim(names: &[Text], mode: AskedMode, priority: i32) {
+    names.iter().for_each(|name| check_text(name, 255));
+    assert!((1..=16).contains(&names.len()) && names.windows(2).all(|pair| pair[0] < pair[1]), "{names:?}");
+    assert!((-1_000..=1_000).contains(&priority));
+    if let AskedMode::Permits { permits, limit } = mode {
+        assert!((1..=limit.unwrap_or(1_000_000)).contains(&permits) && limit.is_none_or(|most| most <= 1_000_000));
     }
 }
 
@@ -70,63 +94,40 @@ fn check_text(text: &str, most: usize) {
     assert!((1..=most).contains(&text.len()) && !text.contains(char::is_control), "{text:?}");
 }
 
-fn check_news(message: proto::PassResponse) {
-    let has_batch = message.batch.is_some();
-    match fuzzing::news(message, FROM, &"n".into()) {
-        Ok(news) => {
-            assert_eq!(news.batch.is_some(), has_batch);
-            if let Some(Report::Packed(packed)) = &news.batch {
-                assert!(packed.revision() > packed.previous());
-                if let Ok(batch) = packed.unpack(&Table::default()) {
-                    assert_eq!((batch.previous, batch.revision()), (packed.previous(), packed.revision()));
-                }
-            }
-            let sent = fuzzing::response(&News { batch: None, ..news.clone() });
-            let again = fuzzing::news(through(&sent), FROM, &"n".into()).expect("no batch");
-            assert_eq!((again.verdicts, again.rows), (news.verdicts, news.rows));
+fn check_notice(message: proto::ForwardResponse) {
+    match fuzzing::decode_notice(message, FROM, &"n".into()) {
+        Ok(notice) => {
+            let expected = notice.batch.clone().filter(|batch| !batch.declares_loss());
+            let sent = fuzzing::encode_notice(&CommitNotice { encoded: Arc::default(), ..notice.clone() });
+            let again = fuzzing::decode_notice(through(&sent), FROM, &"n".into()).expect("an encoded notice");
+            assert_eq!((again.batch, again.results, again.at), (expected, notice.results, notice.at));
+            assert_eq!((again.rows, again.is_shared), (notice.rows, notice.is_shared));
         }
-        Err(problem) => assert!(has_batch && !problem.is_empty()),
+        Err(problem) => assert!(!problem.is_empty()),
     }
 }
 
 /// A batch of any events arrives as it is in the log, and so do those of its commands that can be forwarded.
 fn check_batch(draw: &mut Draw<'_>) {
-    let (mut table, log) = changes::table(draw, 32);
-    let mut before = Table::default();
-    log.iter().for_each(|recorded| before.apply(recorded));
-    let (mut events, mut requests) = (Vec::new(), Vec::new());
+    let (mut table, _) = changes::table(draw, 32);
+    let (previous, mut events) = (table.revision(), Vec::new());
     for _ in 0..draw.below(8) {
         let request = changes::request(draw, &table);
-        requests.push(request.clone());
+        let (number, oldest, requests) = (1, 1, vec![request.clone()]);
+        let (pauses, traces) = (Vec::new(), Vec::new());
+        check_forward(&fuzzing::encode_forward(&Forward { number, oldest, after: previous, requests, pauses, traces }));
         // A rejected command changes nothing.
         let _ = table.decide(request, &mut events);
-    }
-    for request in requests {
-        let pass = Pass {
-            number: 1,
-            after: before.revision(),
-            requests: vec![request],
-            pauses: Vec::new(),
-            traces: Vec::new(),
-        };
-        if let Some(sent) = fuzzing::pass(&pass) {
-            check_pass(through(&sent));
-        }
     }
     if events.is_empty() {
         return;
     }
-    let namespace = Text::from("n");
-    let batch = Batch { namespace, previous: before.revision(), events, server: FROM, number: 2, at_ms: -3 };
-    let news = News {
-        batch: Some(Report::Whole(Arc::new(batch.clone()))),
-        verdicts: Vec::new(),
-        rows: before.revision(),
-        packed: Arc::default(),
-    };
-    let received = fuzzing::news(through(&fuzzing::response(&news)), FROM, &batch.namespace).expect("readable");
-    let Some(Report::Packed(packed)) = &received.batch else { panic!("no batch") };
-    assert_eq!(packed.unpack(&before), Ok(batch));
+    let batch = Batch { namespace: Text::from("n"), previous, events, server: FROM, number: 2, at_ms: -3 };
+    let (sent, encoded, results) = (Some(Arc::new(batch)), Arc::default(), Vec::new());
+    let (batch, at, rows, is_shared) = (sent.clone(), table.revision(), previous, false);
+    let message = fuzzing::encode_notice(&CommitNotice { batch, encoded, results, at, rows, is_shared });
+    let received = fuzzing::decode_notice(through(&message), FROM, &"n".into()).expect("readable");
+    assert_eq!(received.batch, sent);
 }
 
 /// Encodes and decodes a message.

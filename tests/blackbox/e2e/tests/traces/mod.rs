@@ -234,7 +234,7 @@ async fn forwarded_command_stays_in_its_trace() {
         let release = ReleaseRequest { name, session_id: claim.session_id, token, ..Default::default() };
         calls.release(release).await.unwrap();
     };
-    let is_forwarded = |span: &Span| attribute(span, "tenure.passed_by").is_some();
+    let is_forwarded = |span: &Span| attribute(span, "tenure.forwarded_by").is_some();
     // The servers themselves determine which of the two is the writer.
     let forwarding = async || {
         tokio::join!(acquire_and_release(0), acquire_and_release(1));
@@ -246,7 +246,7 @@ async fn forwarded_command_stays_in_its_trace() {
     let is_parent = |span: &Span| span.span_id == received.parent_span_id && span.trace_id == received.trace_id;
     let forwarded = collector.span("the span of the forwarding server", is_parent).await;
     assert_eq!(forwarded.name, "tenure.sequencer");
-    assert!(forwarded.events.iter().any(|event| event.name == "passed"), "{:?}", forwarded.events);
+    assert!(forwarded.events.iter().any(|event| event.name == "forwarded"), "{:?}", forwarded.events);
     let call = collector.span("the call", |span| span.span_id == forwarded.parent_span_id).await;
     assert!(call.name.starts_with("tenure.v1."), "{}", call.name);
 }

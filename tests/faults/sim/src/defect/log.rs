@@ -40,7 +40,7 @@ impl Follower {
 
 /// An event without effect, which replaces one that must be missing.
 fn without_effect() -> Event {
-    Event::PassesVoided { by: ServerId(0) }
+    Event::ForwardsVoided { by: ServerId(0) }
 }
 
 /// The batch as it is appended instead, on this table; `None` if it stays as it is.

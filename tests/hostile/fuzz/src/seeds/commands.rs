@@ -1,10 +1,9 @@
 //! Commands to the core, as [`changes`] draws them, the log and the rows that result, and batches between servers.
 
 use prost::Message;
-use tenure_core::{Event, Recorded, Revision, ServerId, Table};
+use tenure_core::{Event, Recorded, Revision, Table};
 use tenure_proto::internal as proto;
-use tenure_server::peer::fuzzing::pack;
-use tenure_server::store::{Batch, encode_events, fuzzing};
+use tenure_server::store::{encode_events, fuzzing};
 
 use super::Seed;
 use crate::changes;
@@ -86,7 +85,7 @@ pub(super) fn seeds() -> Vec<Seed> {
     seeds.push(("rows", "drawn", drawn));
     let lost = Recorded { revision: Revision(3), event: Event::HistoryLost { after: Revision(2) } };
     seeds.push(("events", "history-lost", encode_events(&[lost]).into_bytes()));
-    seeds.push(("peers", "batch-of-grants", batch(replay(name, commands).1)));
+    seeds.push(("peers", "batch-of-grants", batch(&replay(name, commands).1)));
     seeds
 }
 
@@ -114,12 +113,11 @@ fn replay(name: &str, commands: &[Vec<u8>]) -> (Table, Vec<Recorded>) {
 }
 
 /// The message of a server that has committed these events.
-fn batch(events: Vec<Recorded>) -> Vec<u8> {
-    let (namespace, previous, server) = ("n".into(), Revision(0), ServerId(7));
-    let batch = Batch { namespace, previous, events, server, number: 2, at_ms: 1_000 };
-    let batch = proto::Batch { previous: 0, number: 2, at_ms: 1_000, events: pack(&batch) };
-    let response = proto::PassResponse { batch: Some(batch), verdicts: Vec::new(), rows: 1 };
-    [b"?", &response.encode_to_vec()[..]].concat()
+fn batch(events: &[Recorded]) -> Vec<u8> {
+    let batch = proto::Batch { previous: 0, number: 2, at_ms: 1_000, events: encode_events(events).into() };
+    let at = events.last().map_or(0, |last| last.revision.0);
+    let notice = proto::ForwardResponse { batch: Some(batch), results: Vec::new(), at, rows: 1, is_shared: false };
+    [b"?", &notice.encode_to_vec()[..]].concat()
 }
 
 fn count(commands: &[Vec<u8>]) -> u8 {

@@ -1,13 +1,8 @@
 //! Messages: requests, replies as the client decodes them, and messages between servers.
 
-use std::time::Duration;
-
 use prost::Message;
 use prost_reflect::{DynamicMessage, MessageDescriptor};
-use tenure_proto::internal::{
-    Acquire, AttachSession, CancelAcquire, CloseSession, Command, Limits, LongestPause, Mode, OpenSession, Opening,
-    Pass, PassResponse, PassedTrace, Release, Verdict, command::Kind,
-};
+use tenure_proto::internal::{ForwardResponse, ForwardResult};
 use tonic::Code;
 use tonic_types::{ErrorDetails, StatusExt};
 
@@ -27,11 +22,11 @@ pub(super) fn seeds() -> Vec<Seed> {
         ("rejection-with-an-unknown-reason", Code::Aborted, "FROM_THE_FUTURE", "tenure"),
     ];
     let rejections = rejections.map(|(name, code, reason, domain)| ("client", name, rejection(code, reason, domain)));
-    let passes = passes().into_iter().map(|(name, pass)| ("peers", name, [b".", &pass.encode_to_vec()[..]].concat()));
-    let verdict = Verdict { number: 1, refused: false, first: 4, steps: vec![1, 2], at: 9 };
-    let verdict = PassResponse { batch: None, verdicts: vec![verdict], rows: 3 };
-    let verdict = ("peers", "verdict", [b"?", &verdict.encode_to_vec()[..]].concat());
-    requests.chain(answers).chain(rejections).chain(passes).chain([verdict]).collect()
+    let forwards = FORWARDS.map(|(name, json)| ("peers", name, [b".", json.as_bytes()].concat()));
+    let results = [(1, true), (2, false)].map(|(number, is_decided)| ForwardResult { number, is_decided });
+    let notice = ForwardResponse { batch: None, results: results.into(), at: 9, rows: 3, is_shared: true };
+    let notice = ("peers", "notice", [b"?", &notice.encode_to_vec()[..]].concat());
+    requests.chain(answers).chain(rejections).chain(forwards).chain([notice]).collect()
 }
 
 /// The call and its request, as JSON.
@@ -139,64 +134,43 @@ fn rejection(code: Code, reason: &str, domain: &str) -> Vec<u8> {
     [&[u8::try_from(i32::from(code)).expect("small")], status.details()].concat()
 }
 
-fn passes() -> Vec<(&'static str, Pass)> {
-    let opening = Opening {
-        ttl: Duration::from_secs(10).try_into().ok(),
-        disconnect_grace: Duration::from_secs(1).try_into().ok(),
-        owner: "host".to_owned(),
-        metadata: [("key".to_owned(), "value".to_owned())].into(),
-    };
-    let [ann, bob] = ["ann", "bob"].map(str::to_owned);
-    let names = vec!["a".to_owned(), "b".to_owned()];
-    let acquire = Acquire {
-        session: ann.clone(),
-        names: names.clone(),
-        mode: Mode::Shared.into(),
-        queue: true,
-        received: Some(4),
-        ..Acquire::default()
-    };
-    let permits = Acquire {
-        session: bob.clone(),
-        opening: Some(opening.clone()),
-        mode: Mode::Permits.into(),
-        permits: 2,
-        limit: Some(5),
-        priority: -7,
-        min_hold: Duration::from_secs(1).try_into().ok(),
-        ..acquire.clone()
-    };
-    let release = Release { session: ann.clone(), name: "a".to_owned(), token: 5 };
-    let cancel = CancelAcquire { session: bob, names, attached: None };
-    let open = OpenSession { session: ann.clone(), opening: Some(opening), attachment: 1, client: "one".to_owned() };
-    let attach = AttachSession { session: ann.clone(), attachment: 2, client: "one".to_owned() };
-    let close = CloseSession { session: ann, client: "one".to_owned() };
-    vec![
-        ("pass-acquire-two-names-shared", pass(vec![Kind::Acquire(acquire)])),
-        ("pass-acquire-permits-with-opening", pass(vec![Kind::Acquire(permits)])),
-        ("pass-release-and-cancel", pass(vec![Kind::Release(release.clone()), Kind::CancelAcquire(cancel)])),
-        ("pass-sessions", pass(vec![Kind::OpenSession(open), Kind::AttachSession(attach), Kind::CloseSession(close)])),
-        (
-            "pass-with-identity-pauses-and-traces",
-            Pass {
-                pauses: vec![LongestPause { claim: 5, nanos: 1_000 }],
-                traces: vec![PassedTrace {
-                    command: 1,
-                    traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned(),
-                }],
-                commands: vec![Command {
-                    identity: "token:ann".to_owned(),
-                    limits: Some(Limits { claims: Some(3), ..Limits::default() }),
-                    kind: Some(Kind::Release(release)),
-                }],
-                ..pass(Vec::new())
-            },
-        ),
-        ("pass-end-wait", pass(vec![Kind::EndWait(6)])),
-    ]
-}
-
-fn pass(commands: Vec<Kind>) -> Pass {
-    let commands = commands.into_iter().map(|kind| Command { kind: Some(kind), ..Command::default() });
-    Pass { number: 1, after: 2, commands: commands.collect(), pauses: Vec::new(), traces: Vec::new() }
-}
+/// Forwards of server 7, as JSON.
+const FORWARDS: [(&str, &str); 5] = [
+    (
+        "forward-acquire-two-names-shared",
+        r#"{"number": 5, "oldest": 4, "after": 9, "requests": [{"command": {"acquire": {"session": "ann", "home": 7,
+            "origin": {"call": {"received": 4}}, "names": ["a", "b"], "mode": "shared", "queue": true, "priority": 0}}}]}"#,
+    ),
+    (
+        "forward-acquire-permits-with-opening",
+        r#"{"number": 5, "oldest": 5, "after": 9, "requests": [{"command": {"acquire": {"session": "bob", "home": 7,
+            "opening": {"ttl_ms": 10000, "disconnect_grace_ms": 1000, "owner": "host", "metadata": {"key": "value"}},
+            "origin": {"stream": {"attached": {"count": 2, "lost": 0}}}, "opened": 3, "names": ["a"],
+            "mode": {"permits": {"permits": 2, "limit": 5}}, "queue": false, "priority": -7, "min_hold_ms": 1000}}}]}"#,
+    ),
+    (
+        "forward-sessions",
+        r#"{"number": 5, "oldest": 5, "after": 9, "requests": [
+            {"command": {"open_session": {"session": "ann", "opening": {"ttl_ms": 10000, "owner": ""}, "home": 7,
+                "attachment": 1, "client": "one"}}},
+            {"command": {"attach_session": {"session": "ann", "home": 7, "attachment": 2, "client": "one"}}},
+            {"command": {"end_wait": {"claim": 6, "home": 7}}},
+            {"command": {"close_session": {"session": "ann", "client": null}}}]}"#,
+    ),
+    (
+        "forward-release-with-identity-pauses-and-traces",
+        r#"{"number": 5, "oldest": 5, "after": 9, "requests": [{"actor": {"identity": "token:ann",
+            "limits": {"sessions": null, "claims": 3, "waiters": null, "memberships": null}},
+            "command": {"release": {"session": "ann", "name": "a", "token": 5}}}],
+            "pauses": [[5, {"secs": 1, "nanos": 5}]],
+            "traces": [[0, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"]]}"#,
+    ),
+    (
+        "forward-declared-changes",
+        r#"{"number": 5, "oldest": 5, "after": 9, "requests": [{"command": {"change": {"client": "mia", "epoch": 1, "home": 7,
+            "connected": 2, "changes": [{"declare": {"session": 1,
+                "opening": {"id": "s", "opening": {"ttl_ms": 10000, "owner": ""}},
+                "claims": [{"number": 2, "names": ["a"], "mode": "exclusive", "queue": true, "priority": 0}],
+                "memberships": [{"number": 3, "group": "g"}]}}, {"withdraw": 2}]}}}]}"#,
+    ),
+];

@@ -1,5 +1,5 @@
-//! Looks whether the other servers can be reached where they say that they are. If one cannot, nothing fails, but whatever could be
-//! passed to it is decided here, in a race with it: that is slow, and nobody sees why.
+//! Checks whether the other servers can be reached at the addresses that they advertise. If one cannot, nothing fails, but
+//! what could be forwarded to it is decided here, in a race with it. That is slow, and would be hard to explain.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,40 +8,39 @@ use std::time::Duration;
 use futures::future::join_all;
 use tenure_core::ServerId;
 use tenure_proto::internal::peer_service_client::PeerServiceClient;
-use tenure_proto::internal::{Begin, PassRequest, pass_request};
 use tokio::time::{Instant, sleep, timeout};
 use tonic::{Code, Status};
 
-use super::link::{Links, REACHING};
+use super::link::{Links, REACHING, greeting};
 use crate::cluster::membership::MemberView;
 use crate::node::Node;
 use crate::telemetry::log_throttle::LogThrottle;
 use crate::transport::answers::VERSION_HEADER;
 
-/// After how long is looked first: soon after a start, when addresses are wrong, and after the others are known.
-const FIRST_LOOK: Duration = Duration::from_secs(1);
+/// Delay before the first probe: soon after a start, when addresses are wrong, and after the others are known.
+const FIRST_PROBE: Duration = Duration::from_secs(1);
 
-/// How often is looked.
-const LOOK: Duration = Duration::from_secs(5);
+/// Interval between probes.
+const PROBE: Duration = Duration::from_secs(5);
 
-/// That servers cannot be reached is logged so often at the most.
+/// Minimum interval between log messages about servers that cannot be reached.
 const LOG: Duration = Duration::from_secs(60);
 
-/// Keeps looking, and takes note of those that cannot be reached. Logs those that could not be reached twice: one that has just gone
-/// is not known to be dead yet.
-pub(crate) async fn keep_looking(node: Arc<Node>, links: Arc<Links>) {
+/// Probes the other servers, and records those that cannot be reached. Logs those that could not be reached twice: one that
+/// has just stopped is not known to be dead yet.
+pub(crate) async fn keep_probing(node: Arc<Node>, links: Arc<Links>) {
     let mut throttle = LogThrottle::every(LOG);
     let mut before: BTreeMap<ServerId, String> = BTreeMap::new();
-    let mut pause = FIRST_LOOK;
+    let mut pause = FIRST_PROBE;
     loop {
         sleep(pause).await;
-        pause = LOOK;
+        pause = PROBE;
         let others = node.membership.members().into_iter().filter(|(_, member)| !member.address.is_empty());
-        let looks = others.map(|(server, member)| {
+        let probes = others.map(|(server, member)| {
             let (node, links) = (&node, &links);
-            async move { Some((server, look(links, node.id, server, &member).await.err()?)) }
+            async move { Some((server, probe(links, node.id, server, &member).await.err()?)) }
         });
-        let unreachable: BTreeMap<ServerId, String> = join_all(looks).await.into_iter().flatten().collect();
+        let unreachable: BTreeMap<ServerId, String> = join_all(probes).await.into_iter().flatten().collect();
         let lasting = unreachable.iter().filter(|(server, _)| before.contains_key(server));
         let lasting: Vec<_> =
             lasting.filter_map(|(server, why)| Some((server, node.membership.member(*server)?, why))).collect();
@@ -61,34 +60,33 @@ pub(crate) async fn keep_looking(node: Arc<Node>, links: Arc<Links>) {
     }
 }
 
-/// Looks whether a server is where it says that it is.
+/// Checks that a server is at its advertised address.
 ///
 /// # Errors
-/// Why not.
-async fn look(links: &Links, from: ServerId, to: ServerId, member: &MemberView) -> Result<(), String> {
+/// The reason if it is not.
+async fn probe(links: &Links, from: ServerId, to: ServerId, member: &MemberView) -> Result<(), String> {
     let wire = links.wire(to, member)?;
-    // No namespace has this name, so nothing begins; who is meant is looked at before that.
-    let begin = Begin { from: from.0, to: to.0, namespace: String::new() };
-    let request = tokio_stream::iter([PassRequest { kind: Some(pass_request::Kind::Begin(begin)) }]);
-    match timeout(REACHING, PeerServiceClient::new(wire).pass(request)).await {
+    // The intended server is checked before the namespace. No namespace has this name, so no link is opened.
+    let request = tokio_stream::iter([greeting(from, to, "", 0)]);
+    match timeout(REACHING, PeerServiceClient::new(wire).forward(request)).await {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(status)) => judge(&status),
         Err(_) => Err(format!("no reply within {REACHING:?}")),
     }
 }
 
-/// What an answer says of who gave it.
+/// What a reply says about the server that sent it.
 fn judge(status: &Status) -> Result<(), String> {
     let is_ours = status.metadata().contains_key(VERSION_HEADER);
     match status.code() {
-        Code::FailedPrecondition if is_ours => Err("another server answers there".to_owned()),
-        // Of the namespace, or of what it does not know yet.
+        Code::FailedPrecondition if is_ours => Err("another server replies there".to_owned()),
+        // The namespace is not open there, or that server does not know this one yet.
         Code::Unavailable if is_ours => Ok(()),
         _ => Err(with_causes(status)),
     }
 }
 
-/// The outermost error of the transport only says "transport error".
+/// The message of an error with its causes: the outermost one of the transport only says "transport error".
 fn with_causes(status: &Status) -> String {
     let mut text = status.message().to_owned();
     let mut cause = std::error::Error::source(status);
@@ -107,15 +105,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answer_of_the_server_that_is_meant_is_told_from_others() {
+    fn reply_of_the_intended_server_is_distinguished_from_others() {
         let ours = |mut status: Status| {
             status.metadata_mut().insert(VERSION_HEADER, "1".parse().expect("ASCII"));
             status
         };
-        assert_eq!(judge(&ours(Status::unavailable("no namespace that is open here"))), Ok(()));
-        assert!(judge(&ours(Status::failed_precondition("another server is meant"))).is_err());
+        assert_eq!(judge(&ours(Status::unavailable("the namespace is not open"))), Ok(()));
+        assert!(judge(&ours(Status::failed_precondition("for another server"))).is_err());
         assert!(judge(&ours(Status::permission_denied("another certificate"))).is_err());
         assert_eq!(judge(&Status::unavailable("a proxy")), Err("a proxy".to_owned()));
-        assert!(judge(&Status::unimplemented("")).is_err(), "something else is there");
+        assert!(judge(&Status::unimplemented("")).is_err(), "another program");
     }
 }

@@ -1,29 +1,29 @@
-//! Taking what other servers pass.
+//! The service that other servers call.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{Stream, StreamExt, stream};
+use futures::{Stream, StreamExt};
 use tenure_core::ServerId;
 use tenure_proto::internal::peer_service_server::{PeerService, PeerServiceServer};
-use tenure_proto::internal::{PassRequest, PassResponse, pass_request};
+use tenure_proto::internal::{ForwardRequest, ForwardResponse};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::wire;
+use super::message::{decode_forward, encode_notice};
 use crate::grpc::Api;
 use crate::limits::MESSAGE;
 use crate::node::Node;
 use crate::sequencer::Namespace;
 use crate::transport::Peer;
 
-/// How long the first message may take.
-const BEGIN: Duration = Duration::from_secs(2);
+/// How long the greeting may take.
+const GREETING: Duration = Duration::from_secs(2);
 
-/// The service that other servers call.
+/// The implementation of the service.
 pub(crate) struct PeerCalls(Api);
 
 impl PeerCalls {
@@ -34,43 +34,45 @@ impl PeerCalls {
 
 #[tonic::async_trait]
 impl PeerService for PeerCalls {
-    type PassStream = Pin<Box<dyn Stream<Item = Result<PassResponse, Status>> + Send>>;
+    type ForwardStream = Pin<Box<dyn Stream<Item = Result<ForwardResponse, Status>> + Send>>;
 
-    async fn pass(&self, request: Request<Streaming<PassRequest>>) -> Result<Response<Self::PassStream>, Status> {
+    async fn forward(
+        &self,
+        request: Request<Streaming<ForwardRequest>>,
+    ) -> Result<Response<Self::ForwardStream>, Status> {
         let certificate = request.extensions().get::<Arc<Peer>>().and_then(|peer| peer.server.clone());
         let mut requests = request.into_inner();
-        let begin = timeout(BEGIN, requests.message()).await.map_err(|_| refused("no first message"))??;
-        let Some(PassRequest { kind: Some(pass_request::Kind::Begin(begin)) }) = begin else {
-            return Err(refused("the first message must be a greeting"));
-        };
+        let first = timeout(GREETING, requests.message()).await.map_err(|_| rejected("no first message"))??;
+        let greeting = first.and_then(|first| first.greeting);
+        let greeting = greeting.ok_or_else(|| rejected("the first message must be a greeting"))?;
         let node = self.0.current_node().ok_or_else(|| Status::unavailable("this server has not registered yet"))?;
-        let from = ServerId(begin.from);
-        if begin.to != node.id.0 {
-            return Err(refused("the greeting is for another server"));
+        let from = ServerId(greeting.from);
+        if greeting.to != node.id.0 {
+            return Err(rejected("the greeting is for another server"));
         }
         check_server(&node, from, certificate)?;
-        let namespace = opened(&node, &begin.namespace)?;
+        let namespace = opened(&node, &greeting.namespace)?;
         let draining = || Status::unavailable("this server is shutting down");
-        let news = namespace.follow(from).await.map_err(|_| draining())?;
+        let notices = namespace.follow(from, greeting.link).await.map_err(|_| draining())?;
         let (end, ended) = oneshot::channel::<()>();
-        let first = stream::iter([Ok(PassResponse::default())]);
-        let told = first.chain(ReceiverStream::new(news).map(|news| Ok(wire::response(&news))));
         node.tasks.spawn(async move {
-            // Dropped when this ends. What cannot be read ends the link; so does the other server.
+            // Dropped when this task ends, which closes the link: the other server has closed it, or sent something
+            // unreadable.
             let _end = end;
-            while let Some(Ok(PassRequest { kind: Some(pass_request::Kind::Pass(pass)) })) = requests.next().await {
-                let Some(pass) = wire::taken(pass, from) else { break };
-                if namespace.take(from, pass).await.is_err() {
+            while let Some(Ok(request)) = requests.next().await {
+                let Ok(forward) = decode_forward(&request, from) else { break };
+                if namespace.forward(from, forward).await.is_err() {
                     break;
                 }
             }
         });
-        Ok(Response::new(Box::pin(told.take_until(ended))))
+        let notices = ReceiverStream::new(notices).map(|notice| Ok(encode_notice(&notice)));
+        Ok(Response::new(Box::pin(notices.take_until(ended))))
     }
 }
 
-/// Whether this server calls, and lives. Where servers speak TLS, it has proved that it is this one; where they do not, whoever can
-/// reach them is taken for one.
+/// Checks that the caller is this server, and live. With TLS, it has proved which server it is; without, any caller is
+/// believed.
 fn check_server(node: &Node, from: ServerId, certificate: Option<String>) -> Result<(), Status> {
     let Some(member) = node.membership.member(from) else {
         return Err(Status::unavailable("not a live server, as far as this server knows"));
@@ -82,12 +84,12 @@ fn check_server(node: &Node, from: ServerId, certificate: Option<String>) -> Res
     Ok(())
 }
 
-/// A namespace that another server wants to pass in. None is made for it.
+/// An open namespace. A peer does not create one.
 fn opened(node: &Arc<Node>, name: &str) -> Result<Namespace, Status> {
     let open = node.namespaces.all().into_iter().find(|namespace| **namespace.name() == *name);
     open.ok_or_else(|| Status::unavailable("the namespace is not open at this server"))
 }
 
-fn refused(why: &'static str) -> Status {
+fn rejected(why: &'static str) -> Status {
     Status::failed_precondition(why)
 }
