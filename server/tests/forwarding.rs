@@ -12,7 +12,7 @@ use tenure_core::{
     Absence, AskedMode, Change, Command, Declaration, DeclaredClaim, DeclaredSession, Event, Hello, Outcome, Rejection,
     Revision, ServerId, no_labels,
 };
-use tenure_server::sequencer::forwarding::{Forward, ForwardResult};
+use tenure_server::sequencer::forwarding::Forward;
 use tenure_server::sequencer::{ItemState, Mailbox};
 use tenure_server::store::{Fault, MemoryDatabase};
 
@@ -370,7 +370,9 @@ async fn forward_after_a_rejected_one_is_rejected() {
         let forward = Forward { number, oldest, after, requests, pauses, traces };
         namespace.forward(server, forward).await.expect("running");
         let notice = within(REPLY_LIMIT, notices.recv()).await.expect("it follows");
-        assert_eq!(notice.results, [ForwardResult { number, is_decided }]);
+        let (numbers, none) = (vec![number], Vec::new());
+        let expected = if is_decided { (numbers, none) } else { (none, numbers) };
+        assert_eq!((notice.decided, notice.rejected), expected);
         assert_eq!(notice.batch.is_some(), is_decided);
     }
 }

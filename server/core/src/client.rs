@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::ascending::Ascending;
-use crate::encoding::millis;
+use crate::encoding::{is_default, millis};
 use crate::end::EndReason;
 use crate::model::{AskedMode, Claim, Metadata, Opening, Revision, ServerId, no_labels};
 use crate::names::{Names, Text};
@@ -139,10 +139,13 @@ pub struct DeclaredClaim {
     /// The locks: at least one, sorted, without duplicates.
     pub names: Names,
     /// The mode in which to claim them.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub mode: AskedMode,
     /// Whether to queue if they are not free.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub queue: bool,
     /// Waiters of higher priority are served first.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub priority: i32,
     /// Arbitrary labels.
     #[serde(default = "no_labels", skip_serializing_if = "BTreeMap::is_empty")]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use crate::client::{Absence, Change, Hello};
-use crate::encoding::millis;
+use crate::encoding::{is_default, millis};
 use crate::end::{EndReason, Eviction};
 use crate::group::{GroupCommand, GroupOutcome};
 use crate::model::{
@@ -53,10 +53,13 @@ pub struct Acquire {
     /// The locks: at least one, sorted, without duplicates.
     pub names: Names,
     /// The mode in which to claim them.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub mode: AskedMode,
     /// Whether to queue if they are not free.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub queue: bool,
     /// Waiters of higher priority are served first.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub priority: i32,
     /// Arbitrary labels.
     #[serde(default = "no_labels", skip_serializing_if = "BTreeMap::is_empty")]

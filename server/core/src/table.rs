@@ -6,6 +6,7 @@ mod census;
 mod clients;
 mod deadlock;
 mod decide;
+mod ended_by;
 mod groups;
 mod journal;
 mod locks;

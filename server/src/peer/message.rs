@@ -5,13 +5,15 @@ use tenure_core::{Revision, ServerId, Text};
 use tenure_proto::internal as proto;
 
 use super::bounds;
-use crate::sequencer::forwarding::{CommitNotice, Forward, ForwardResult};
+use crate::sequencer::forwarding::{CommitNotice, Forward};
 use crate::store::{Batch, decode_events, encode_events};
 
 /// The maximum size of the events that are sent, in bytes. Followers read a larger batch from the store.
 const EVENTS: usize = 1024 * 1024;
 
-pub(super) fn encode_forward(forward: &Forward) -> proto::ForwardRequest {
+/// Encodes a forward.
+#[must_use]
+pub fn encode_forward(forward: &Forward) -> proto::ForwardRequest {
     let forward = serde_json::to_vec(forward).expect("every command has an encoding");
     proto::ForwardRequest { greeting: None, forward }
 }
@@ -20,40 +22,35 @@ pub(super) fn encode_forward(forward: &Forward) -> proto::ForwardRequest {
 ///
 /// # Errors
 /// If it is not one that a server would send.
-pub(super) fn decode_forward(request: &proto::ForwardRequest, from: ServerId) -> Result<Forward, String> {
+pub fn decode_forward(request: &proto::ForwardRequest, from: ServerId) -> Result<Forward, String> {
     let forward: Forward = serde_json::from_slice(&request.forward).map_err(|error| error.to_string())?;
     let checked = forward.requests.iter().try_for_each(|request| bounds::check(&request.command, from));
     checked.map_err(|status| status.message().to_owned())?;
     Ok(forward)
 }
 
-pub(super) fn encode_notice(notice: &CommitNotice) -> proto::ForwardResponse {
-    let CommitNotice { batch, encoded, results, at, rows, is_shared } = notice;
+/// Encodes a notice.
+#[must_use]
+pub fn encode_notice(notice: &CommitNotice) -> proto::ForwardResponse {
+    let CommitNotice { batch, encoded, decided, rejected, at, rows, is_shared } = notice;
     let batch = batch.as_ref().filter(|batch| !batch.declares_loss()).and_then(|batch| {
         let events = encoded.get_or_init(|| encode_events(&batch.events).into()).clone();
         let (previous, number, at_ms) = (batch.previous.0, batch.number, batch.at_ms);
         (events.len() <= EVENTS).then_some(proto::Batch { previous, number, at_ms, events })
     });
-    let result = |&ForwardResult { number, is_decided }: &_| proto::ForwardResult { number, is_decided };
-    let results = results.iter().map(result).collect();
-    proto::ForwardResponse { batch, results, at: at.0, rows: rows.0, is_shared: *is_shared }
+    let (decided, rejected) = (decided.clone(), rejected.clone());
+    proto::ForwardResponse { batch, decided, rejected, at: at.0, rows: rows.0, is_shared: *is_shared }
 }
 
 /// Decodes a notice of this server.
 ///
 /// # Errors
 /// If it is not one that a server would send.
-pub(super) fn decode_notice(
-    notice: proto::ForwardResponse,
-    from: ServerId,
-    namespace: &Text,
-) -> Result<CommitNotice, String> {
-    let proto::ForwardResponse { batch, results, at, rows, is_shared } = notice;
+pub fn decode_notice(notice: proto::ForwardResponse, from: ServerId, namespace: &Text) -> Result<CommitNotice, String> {
+    let proto::ForwardResponse { batch, decided, rejected, at, rows, is_shared } = notice;
     let batch = batch.map(|batch| decode_batch(batch, from, namespace)).transpose()?;
-    let result = |proto::ForwardResult { number, is_decided }| ForwardResult { number, is_decided };
-    let results = results.into_iter().map(result).collect();
     let (batch, encoded, at, rows) = (batch.map(Into::into), Default::default(), Revision(at), Revision(rows));
-    Ok(CommitNotice { batch, encoded, results, at, rows, is_shared })
+    Ok(CommitNotice { batch, encoded, decided, rejected, at, rows, is_shared })
 }
 
 fn decode_batch(batch: proto::Batch, server: ServerId, namespace: &Text) -> Result<Batch, String> {
@@ -174,17 +171,16 @@ mod tests {
         let recorded = |revision: &u64| Recorded { revision: Revision(*revision), event: filler(1) };
         let (previous, events) = (Revision(previous), revisions.iter().map(recorded).collect());
         let batch = Batch { namespace: "n".into(), previous, events, server: HOME, number: 2, at_ms: -3 };
-        let results =
-            vec![ForwardResult { number: 1, is_decided: true }, ForwardResult { number: 2, is_decided: false }];
+        let (decided, rejected) = (vec![1, 2], vec![3]);
         let (batch, encoded) = (Some(Arc::new(batch)), Arc::default());
-        CommitNotice { batch, encoded, results, at: Revision(6), rows: Revision(1), is_shared: true }
+        CommitNotice { batch, encoded, decided, rejected, at: Revision(6), rows: Revision(1), is_shared: true }
     }
 
     #[test]
     fn notice_decodes_as_encoded() {
         let sent = notice(4, &[5, 6]);
         let received = decode_notice(encode_notice(&sent), HOME, &"n".into()).expect("readable");
-        assert_eq!((received.batch, received.results), (sent.batch, sent.results));
+        assert_eq!((received.batch, received.decided, received.rejected), (sent.batch, sent.decided, sent.rejected));
         assert_eq!((received.at, received.rows, received.is_shared), (sent.at, sent.rows, sent.is_shared));
     }
 

@@ -2,10 +2,8 @@
 
 mod bounds;
 mod connector;
-#[cfg(feature = "fuzzing")]
-pub mod fuzzing;
 mod link;
-mod message;
+pub mod message;
 mod probe;
 mod service;
 

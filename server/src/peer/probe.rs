@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use tenure_core::ServerId;
 use tenure_proto::internal::peer_service_client::PeerServiceClient;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, interval_at, timeout};
 use tonic::{Code, Status};
 
 use super::link::{Links, REACHING, greeting};
@@ -30,33 +30,30 @@ const LOG: Duration = Duration::from_secs(60);
 /// has just stopped is not known to be dead yet.
 pub(crate) async fn keep_probing(node: Arc<Node>, links: Arc<Links>) {
     let mut throttle = LogThrottle::every(LOG);
-    let mut before: BTreeMap<ServerId, String> = BTreeMap::new();
-    let mut pause = FIRST_PROBE;
+    let mut probes = interval_at(Instant::now() + FIRST_PROBE, PROBE);
     loop {
-        sleep(pause).await;
-        pause = PROBE;
+        probes.tick().await;
         let others = node.membership.members().into_iter().filter(|(_, member)| !member.address.is_empty());
-        let probes = others.map(|(server, member)| {
+        let results = others.map(|(server, member)| {
             let (node, links) = (&node, &links);
             async move { Some((server, probe(links, node.id, server, &member).await.err()?)) }
         });
-        let unreachable: BTreeMap<ServerId, String> = join_all(probes).await.into_iter().flatten().collect();
-        let lasting = unreachable.iter().filter(|(server, _)| before.contains_key(server));
-        let lasting: Vec<_> =
-            lasting.filter_map(|(server, why)| Some((server, node.membership.member(*server)?, why))).collect();
+        let unreachable: BTreeMap<ServerId, String> = join_all(results).await.into_iter().flatten().collect();
+        let lasting = unreachable.iter().filter(|(server, _)| node.membership.unreachable(**server).is_some());
+        let lasting: Vec<_> = lasting.collect();
         if lasting.is_empty() && throttle.on_recovery() {
             tracing::info!("all other servers can be reached at their advertised addresses");
         }
         if !lasting.is_empty() && throttle.on_error(Instant::now()) {
-            for (server, MemberView { address, .. }, why) in lasting {
+            for (server, why) in lasting {
+                let address = node.membership.member(*server).map(|member| member.address);
                 tracing::warn!(
                     %server, label = node.membership.label(*server), address, why,
                     "cannot reach another server at its advertised address, which slows both down: set advertise there"
                 );
             }
         }
-        node.membership.note_unreachable(unreachable.clone());
-        before = unreachable;
+        node.membership.note_unreachable(unreachable);
     }
 }
 

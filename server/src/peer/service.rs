@@ -17,7 +17,6 @@ use super::message::{decode_forward, encode_notice};
 use crate::grpc::Api;
 use crate::limits::MESSAGE;
 use crate::node::Node;
-use crate::sequencer::Namespace;
 use crate::transport::Peer;
 
 /// How long the greeting may take.
@@ -42,18 +41,21 @@ impl PeerService for PeerCalls {
     ) -> Result<Response<Self::ForwardStream>, Status> {
         let certificate = request.extensions().get::<Arc<Peer>>().and_then(|peer| peer.server.clone());
         let mut requests = request.into_inner();
-        let first = timeout(GREETING, requests.message()).await.map_err(|_| rejected("no first message"))??;
+        let first = timeout(GREETING, requests.message())
+            .await
+            .map_err(|_| Status::failed_precondition("no first message"))??;
         let greeting = first.and_then(|first| first.greeting);
-        let greeting = greeting.ok_or_else(|| rejected("the first message must be a greeting"))?;
+        let greeting = greeting.ok_or_else(|| Status::failed_precondition("the first message must be a greeting"))?;
         let node = self.0.current_node().ok_or_else(|| Status::unavailable("this server has not registered yet"))?;
         let from = ServerId(greeting.from);
         if greeting.to != node.id.0 {
-            return Err(rejected("the greeting is for another server"));
+            return Err(Status::failed_precondition("the greeting is for another server"));
         }
         check_server(&node, from, certificate)?;
-        let namespace = opened(&node, &greeting.namespace)?;
-        let draining = || Status::unavailable("this server is shutting down");
-        let notices = namespace.follow(from, greeting.link).await.map_err(|_| draining())?;
+        // A peer creates no namespace.
+        let open = node.namespaces.all().into_iter().find(|open| **open.name() == *greeting.namespace);
+        let namespace = open.ok_or_else(|| Status::unavailable("the namespace is not open at this server"))?;
+        let notices = namespace.follow(from, greeting.link).await.map_err(|_| Status::unavailable("shutting down"))?;
         let (end, ended) = oneshot::channel::<()>();
         node.tasks.spawn(async move {
             // Dropped when this task ends, which closes the link: the other server has closed it, or sent something
@@ -82,14 +84,4 @@ fn check_server(node: &Node, from: ServerId, certificate: Option<String>) -> Res
         return Err(Status::permission_denied("the certificate is not that server's"));
     }
     Ok(())
-}
-
-/// An open namespace. A peer does not create one.
-fn opened(node: &Arc<Node>, name: &str) -> Result<Namespace, Status> {
-    let open = node.namespaces.all().into_iter().find(|namespace| **namespace.name() == *name);
-    open.ok_or_else(|| Status::unavailable("the namespace is not open at this server"))
-}
-
-fn rejected(why: &'static str) -> Status {
-    Status::failed_precondition(why)
 }

@@ -8,7 +8,7 @@ use opentelemetry::trace::FutureExt;
 use tenure_core::{Command, Event, Outcome, Recorded, Rejection, Request, Revision, Text};
 use tokio::time::{Instant, sleep_until};
 
-use super::forwarding::{is_settled, record_pauses};
+use super::forwarding::{Followers, is_settled, record_pauses};
 use super::replica::Loss;
 use super::run::{Sequencer, next};
 use super::spans;
@@ -147,7 +147,7 @@ impl Sequencer {
         }
         self.replica.local.lock().caught_up(&self.replica.table);
         if self.replica.table.revision() != before {
-            self.forwarder.not_alone();
+            self.forwarder.alone = 0;
         }
         Ok(())
     }
@@ -225,7 +225,8 @@ impl Sequencer {
 
     /// Fails what is in flight without waiting for it, because this server stops.
     pub(super) fn reject_in_flight(&mut self) {
-        while let Some(work) = self.forwarder.stop() {
+        self.forwarder.take_back();
+        if let Some(work) = self.forwarder.returned.take() {
             self.reject(work, StoreError::OutcomeUnknown("stopping".to_owned()));
         }
     }
@@ -284,7 +285,7 @@ impl Sequencer {
                     }
                     unknown = true;
                     // Followers need not wait for the outcome.
-                    self.forwarder.followers.clear();
+                    self.forwarder.followers = Followers::default();
                 }
             }
             if self.settings.cancel.is_cancelled() {

@@ -165,7 +165,7 @@ impl Sequencer {
         let first = tokio::select! {
             biased;
             () = self.settings.cancel.cancelled() => return None,
-            Some((link, event)) = self.forwarder.event() => {
+            Some((link, event)) = self.forwarder.events.recv() => {
                 self.on_link_event(link, event).await;
                 None
             }
@@ -178,7 +178,7 @@ impl Sequencer {
         }
         self.take_back_overdue();
         let has_room = self.has_room();
-        let mut work = self.forwarder.returned().unwrap_or_default();
+        let mut work = self.forwarder.returned.take().unwrap_or_default();
         work.readers.append(&mut self.readers);
         for command in self.due() {
             work.push_due(command);

@@ -2,12 +2,16 @@
 //! views use. All SQL stores keep their log in this form. It is derived from the types of the core; only a handoff is
 //! written as two events.
 
+mod frequent;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Serializer as _;
 use serde_json::{Serializer, Value, json};
 use tenure_core::{EndReason, Event, Metadata, Recorded, Revision, no_labels};
+
+use self::frequent::StoredEvent;
 
 /// The length of most events, in bytes.
 const USUAL_EVENT: usize = 256;
@@ -59,7 +63,8 @@ fn split(recorded: &Recorded) -> impl Iterator<Item = Cow<'_, Recorded>> {
 /// # Errors
 /// If the JSON is invalid, or written by a newer version with events that this one does not know.
 pub fn decode_events(json: &str) -> Result<Vec<Recorded>, CodecError> {
-    let mut events: Vec<Recorded> = serde_json::from_str(json)?;
+    let stored: Vec<StoredEvent> = serde_json::from_str(json)?;
+    let mut events: Vec<Recorded> = stored.into_iter().map(|StoredEvent(recorded)| recorded).collect();
     let mut unpaired = Ok(());
     events.dedup_by(|second, first| {
         let is_pair = second.revision == first.revision;

@@ -26,22 +26,25 @@ pub struct Greeting {
     pub link: u64,
 }
 /// A notice: what a server has committed, or decided.
-#[derive(Clone, PartialEq, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ForwardResponse {
     /// The batch. Unset if there is none, or if it is too large: then it is read from the log.
     #[prost(message, optional, tag = "1")]
     pub batch: ::core::option::Option<Batch>,
-    /// The results of forwards.
-    #[prost(message, repeated, tag = "2")]
-    pub results: ::prost::alloc::vec::Vec<ForwardResult>,
-    /// The revision at which these are final.
-    #[prost(uint64, tag = "3")]
+    /// The forwards that were decided, by their numbers.
+    #[prost(uint64, repeated, tag = "2")]
+    pub decided: ::prost::alloc::vec::Vec<u64>,
+    /// Those that were not, and never will be.
+    #[prost(uint64, repeated, tag = "3")]
+    pub rejected: ::prost::alloc::vec::Vec<u64>,
+    /// The revision at which this is final.
+    #[prost(uint64, tag = "4")]
     pub at: u64,
     /// The revision up to which the rows sum up the log, as far as that server knows.
-    #[prost(uint64, tag = "4")]
+    #[prost(uint64, tag = "5")]
     pub rows: u64,
     /// Whether other commands were decided together with those of the forwards.
-    #[prost(bool, tag = "5")]
+    #[prost(bool, tag = "6")]
     pub is_shared: bool,
 }
 /// A batch of the log.
@@ -59,16 +62,6 @@ pub struct Batch {
     /// The events, as in the log: a JSON array.
     #[prost(bytes = "bytes", tag = "4")]
     pub events: ::prost::bytes::Bytes,
-}
-/// What has become of a forward.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct ForwardResult {
-    /// The forward.
-    #[prost(uint64, tag = "1")]
-    pub number: u64,
-    /// Whether its commands were decided. If not, they never will be.
-    #[prost(bool, tag = "2")]
-    pub is_decided: bool,
 }
 /// Generated client implementations.
 pub mod peer_service_client {

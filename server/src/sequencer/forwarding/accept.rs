@@ -1,9 +1,11 @@
 //! At the writer: which forwards may be decided.
 
+use std::time::Duration;
+
 use opentelemetry::Context;
 use tenure_core::{Request, Revision, ServerId};
 
-use super::{Forward, ForwardResult, LongestPauses};
+use super::Forward;
 use crate::sequencer::run::Sequencer;
 use crate::sequencer::spans;
 use crate::sequencer::work::{Source, Work};
@@ -16,7 +18,7 @@ pub(in crate::sequencer) struct Accepted {
     pub(super) oldest: u64,
     after: Revision,
     pub(super) commands: usize,
-    pub(super) pauses: LongestPauses,
+    pub(super) pauses: Vec<(Revision, Duration)>,
     pub(super) is_rejected: bool,
 }
 
@@ -32,10 +34,6 @@ impl Accepted {
             }
         }
         (Self { server, number, oldest, after, commands, pauses, is_rejected: false }, requests)
-    }
-
-    pub(super) fn result(&self) -> ForwardResult {
-        ForwardResult { number: self.number, is_decided: !self.is_rejected }
     }
 }
 

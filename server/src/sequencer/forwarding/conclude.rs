@@ -2,7 +2,7 @@
 
 use tenure_core::ServerId;
 
-use super::{CommitNotice, ForwardResult, LinkEvent};
+use super::{CommitNotice, LinkEvent};
 use crate::sequencer::run::Sequencer;
 use crate::sequencer::work::Work;
 
@@ -15,7 +15,7 @@ impl Sequencer {
             LinkEvent::Open => link.is_open = true,
             LinkEvent::Closed => {
                 self.forwarder.suspend(server);
-                if self.forwarder.target == server {
+                if self.forwarder.target() == Some(server) {
                     self.forwarder.take_back();
                 }
             }
@@ -24,7 +24,7 @@ impl Sequencer {
     }
 
     async fn on_notice(&mut self, server: ServerId, notice: CommitNotice) {
-        let CommitNotice { batch, results, at, rows, is_shared, .. } = notice;
+        let CommitNotice { batch, decided, rejected, at, rows, is_shared, .. } = notice;
         if rows <= self.revision() {
             self.replica.rows.saved(rows);
         }
@@ -33,19 +33,20 @@ impl Sequencer {
             None if at > self.revision() => self.try_catch_up().await,
             None => {}
         }
-        self.forwarder.alone = if is_shared || results.is_empty() { 0 } else { self.forwarder.alone + 1 };
-        for ForwardResult { number, is_decided } in results {
-            let is_next = self.forwarder.in_flight.front().is_some_and(|first| first.number == number);
-            if self.forwarder.target != server || !is_next {
-                continue;
-            }
-            // Without the revision at which it was decided, the table may not show its effects yet.
-            if is_decided
-                && self.revision() >= at
-                && let Some(decided) = self.forwarder.in_flight.pop_front()
+        self.forwarder.alone = if is_shared || decided.is_empty() { 0 } else { self.forwarder.alone + 1 };
+        // Before that revision, the table may not show the effects.
+        let is_shown = self.revision() >= at;
+        let decided = decided.into_iter().map(|number| (number, is_shown));
+        for (number, is_decided) in decided.chain(rejected.into_iter().map(|number| (number, false))) {
+            let in_flight = &mut self.forwarder.in_flight;
+            // Other numbers are of forwards that were taken back.
+            let is_oldest = in_flight.front().is_some_and(|oldest| (oldest.target, oldest.number) == (server, number));
+            if is_oldest
+                && is_decided
+                && let Some(oldest) = in_flight.pop_front()
             {
-                self.conclude(decided.work);
-            } else {
+                self.conclude(oldest.work);
+            } else if is_oldest {
                 self.forwarder.take_back();
             }
         }

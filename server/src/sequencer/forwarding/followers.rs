@@ -30,11 +30,6 @@ impl Followers {
         receiver
     }
 
-    /// Drops all: they have to read the store.
-    pub(in crate::sequencer) fn clear(&mut self) {
-        self.0.clear();
-    }
-
     /// Whether this server follows.
     pub(in crate::sequencer) fn contains(&self, server: ServerId) -> bool {
         self.0.iter().any(|follower| follower.server == server && !follower.notices.is_closed())
@@ -65,14 +60,16 @@ impl Followers {
     ) {
         let encoded = Arc::default();
         self.0.retain(|follower| {
-            let own = || forwards.iter().filter(|forward| forward.server == follower.server);
-            let results: Vec<_> = own().map(Accepted::result).collect();
-            if batch.is_none() && results.is_empty() {
+            let (mut decided, mut rejected, mut own_commands) = (Vec::new(), Vec::new(), 0);
+            for forward in forwards.iter().filter(|forward| forward.server == follower.server) {
+                if forward.is_rejected { &mut rejected } else { &mut decided }.push(forward.number);
+                own_commands += forward.commands;
+            }
+            if batch.is_none() && decided.is_empty() && rejected.is_empty() {
                 return true;
             }
-            let is_shared = own().map(|forward| forward.commands).sum::<usize>() < commands;
-            let (batch, encoded) = (batch.cloned(), Arc::clone(&encoded));
-            follower.notices.try_send(CommitNotice { batch, encoded, results, at, rows, is_shared }).is_ok()
+            let (batch, encoded, is_shared) = (batch.cloned(), Arc::clone(&encoded), own_commands < commands);
+            follower.notices.try_send(CommitNotice { batch, encoded, decided, rejected, at, rows, is_shared }).is_ok()
         });
     }
 }

@@ -58,7 +58,6 @@ use crate::cluster::membership::MemberView;
 use crate::store::Batch;
 pub(super) use accept::Accepted;
 pub(super) use followers::Followers;
-pub use pauses::LongestPauses;
 pub(super) use pauses::record_pauses;
 
 /// How long a server waits for the result of a forward: several appends of a slow database, and far less than a call
@@ -94,9 +93,9 @@ pub struct Forward {
     pub after: Revision,
     /// The commands, in order, whose home is this server. May be empty, if only the revision is needed.
     pub requests: Vec<Request>,
-    /// What only this server knows of holds that they end.
+    /// The longest pauses between renewals during holds that they end, which only this server knows, by claim.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pauses: LongestPauses,
+    pub pauses: Vec<(Revision, Duration)>,
     /// The `traceparent` of those that are traced, by their indexes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<(usize, String)>,
@@ -109,23 +108,16 @@ pub struct CommitNotice {
     pub batch: Option<Arc<Batch>>,
     /// The JSON of the batch's events, as in the log. Encoded at first use, once for all followers.
     pub encoded: Arc<OnceLock<Bytes>>,
-    /// The results of the follower's forwards.
-    pub results: Vec<ForwardResult>,
-    /// The revision at which these are final.
+    /// The forwards of the follower that were decided.
+    pub decided: Vec<u64>,
+    /// Those that were not, and never will be: later than all that were decided.
+    pub rejected: Vec<u64>,
+    /// The revision at which this is final.
     pub at: Revision,
     /// The revision up to which the rows sum up the log, as far as that server knows.
     pub rows: Revision,
     /// Whether it has decided other commands together with the follower's.
     pub is_shared: bool,
-}
-
-/// What has become of a forward.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ForwardResult {
-    /// The forward.
-    pub number: u64,
-    /// Whether its commands were decided. If not, they never will be.
-    pub is_decided: bool,
 }
 
 /// An event of a link to another server.
@@ -171,6 +163,7 @@ struct Link {
 
 /// A forward without a result.
 struct InFlight {
+    target: ServerId,
     number: u64,
     work: Work,
     until: Instant,
@@ -183,39 +176,36 @@ pub(super) struct Forwarder {
     suspended: HashMap<ServerId, Instant>,
     /// The forwards without a result, in order: all to the same server.
     in_flight: VecDeque<InFlight>,
-    target: ServerId,
     /// Work that was in flight, and is to be decided here.
-    returned: Option<Work>,
+    pub(super) returned: Option<Work>,
     /// Whether commands were answered with an unknown outcome that no batch of this server has made void yet.
     pub(super) must_void: bool,
     /// The number of consecutive batches of the other server with commands of this server only.
-    alone: usize,
+    pub(super) alone: usize,
     /// The number of the last link or forward.
     count: u64,
-    events: (mpsc::Sender<(u64, LinkEvent)>, mpsc::Receiver<(u64, LinkEvent)>),
+    /// The events of links, by the links' numbers.
+    pub(super) events: mpsc::Receiver<(u64, LinkEvent)>,
+    event_sender: mpsc::Sender<(u64, LinkEvent)>,
     pub(super) followers: Followers,
 }
 
 impl Forwarder {
     /// No links yet. `count` is greater than all numbers that this server has used before.
     pub(super) fn new(count: u64) -> Self {
+        let (event_sender, events) = mpsc::channel(EVENTS);
         Self {
             links: HashMap::new(),
             suspended: HashMap::new(),
             in_flight: VecDeque::new(),
-            target: ServerId::default(),
             returned: None,
             must_void: false,
             alone: 0,
             count,
-            events: mpsc::channel(EVENTS),
+            events,
+            event_sender,
             followers: Followers::default(),
         }
-    }
-
-    /// The next event of a link.
-    pub(super) async fn event(&mut self) -> Option<(u64, LinkEvent)> {
-        self.events.1.recv().await
     }
 
     /// When the oldest forward in flight is taken back.
@@ -223,24 +213,13 @@ impl Forwarder {
         self.in_flight.front().map(|oldest| oldest.until)
     }
 
-    /// Takes the work that was in flight and is to be decided here.
-    pub(super) fn returned(&mut self) -> Option<Work> {
-        self.returned.take()
-    }
-
-    /// Other servers have commands as well.
-    pub(super) fn not_alone(&mut self) {
-        self.alone = 0;
-    }
-
-    /// Takes back everything, because this server stops.
-    pub(super) fn stop(&mut self) -> Option<Work> {
-        self.take_back();
-        self.returned.take()
+    /// The server that all forwards in flight were sent to.
+    fn target(&self) -> Option<ServerId> {
+        self.in_flight.front().map(|oldest| oldest.target)
     }
 
     /// Takes back all that is in flight. It may still be decided, until this server has appended.
-    fn take_back(&mut self) {
+    pub(super) fn take_back(&mut self) {
         for InFlight { mut work, .. } in std::mem::take(&mut self.in_flight) {
             work.is_unsettled = true;
             self.return_work(work);
@@ -249,10 +228,7 @@ impl Forwarder {
 
     /// Adds to what is to be decided here.
     fn return_work(&mut self, work: Work) {
-        match &mut self.returned {
-            Some(returned) => returned.append(work),
-            None => self.returned = Some(work),
-        }
+        self.returned.get_or_insert_default().append(work);
     }
 
     fn suspend(&mut self, server: ServerId) {

@@ -24,42 +24,34 @@ fn is_forwarded(command: &Command) -> bool {
     )
 }
 
-/// The `traceparent` of those commands that are traced, by their indexes.
-fn traces_of(work: &Work) -> Vec<(usize, String)> {
-    let spans = work.requests.iter().map(|(_, source)| source.span()).enumerate();
-    spans.filter_map(|(index, span)| Some((index, traceparent(span?)?))).collect()
-}
-
 impl Sequencer {
     /// Whether there is room for more work now.
     pub(in crate::sequencer) fn has_room(&self) -> bool {
-        let forwarder = &self.forwarder;
-        forwarder.in_flight.is_empty()
-            || forwarder.in_flight.len() < IN_FLIGHT && self.other_writer() == Some(forwarder.target)
+        let (in_flight, target) = (self.forwarder.in_flight.len(), self.forwarder.target());
+        in_flight == 0 || in_flight < IN_FLIGHT && self.other_writer() == target
     }
 
     /// Forwards work, if possible. Otherwise returns it, to be carried out here.
     pub(in crate::sequencer) fn forward(&mut self, mut work: Work) -> Option<Work> {
-        let forwarder = &self.forwarder;
-        let keeps_order = |to: &ServerId| forwarder.in_flight.is_empty() || forwarder.target == *to;
-        let Some(to) = self.other_writer().filter(keeps_order).filter(|_| self.may_forward(&work)) else {
-            return Some(work);
-        };
-        let number = forwarder.count + 1;
-        let (oldest, after) = (forwarder.in_flight.front().map_or(number, |first| first.number), self.revision());
+        let keeps_order = |to: &ServerId| self.forwarder.target().is_none_or(|target| target == *to);
+        let target = self.other_writer().filter(|to| keeps_order(to) && self.may_forward(&work));
+        let Some(target) = target else { return Some(work) };
+        let number = self.forwarder.count + 1;
+        let (oldest, after) =
+            (self.forwarder.in_flight.front().map_or(number, |oldest| oldest.number), self.revision());
         let requests = work.requests.iter().map(|(request, _)| request.clone()).collect();
-        let (pauses, traces) = (self.pauses(&work), traces_of(&work));
+        let spans = work.requests.iter().map(|(_, source)| source.span()).enumerate();
+        let traces = spans.filter_map(|(index, span)| Some((index, traceparent(span?)?))).collect();
+        let pauses = self.pauses(&work);
         let forward = Forward { number, oldest, after, requests, pauses, traces };
-        let link = forwarder.links.get(&to);
-        if !link.is_some_and(|link| link.forwards.try_send(forward).is_ok()) {
+        let forwarder = &mut self.forwarder;
+        if forwarder.links.get(&target).is_none_or(|link| link.forwards.try_send(forward).is_err()) {
             return Some(work);
         }
-        work.requests.iter().filter_map(|(_, source)| source.span()).for_each(|span| spans::forwarded(span, to));
+        work.requests.iter().filter_map(|(_, source)| source.span()).for_each(|span| spans::forwarded(span, target));
         work.forwarded_after = Some(after);
-        let in_flight = InFlight { number, work, until: Instant::now() + PATIENCE };
-        let forwarder = &mut self.forwarder;
-        (forwarder.count, forwarder.target) = (number, to);
-        forwarder.in_flight.push_back(in_flight);
+        forwarder.count = number;
+        forwarder.in_flight.push_back(InFlight { target, number, work, until: Instant::now() + PATIENCE });
         None
     }
 
@@ -79,9 +71,7 @@ impl Sequencer {
         if forwarder.must_void || forwarder.returned.is_some() || forwarder.alone >= ALONE {
             return None;
         }
-        let writes = |(server, at): &(&ServerId, &Instant)| {
-            at.elapsed() < IDLE || !forwarder.in_flight.is_empty() && forwarder.target == **server
-        };
+        let writes = |(server, at): &(&ServerId, &Instant)| at.elapsed() < IDLE || forwarder.target() == Some(**server);
         let is_usable =
             |server: &ServerId| *server == me || forwarder.links.get(server).is_some_and(|link| link.is_open);
         let mut writers = self.replica.writers.iter().filter(writes).map(|(server, _)| *server);
@@ -113,7 +103,7 @@ impl Sequencer {
             };
             forwarder.count += 1;
             let (number, namespace) = (forwarder.count, self.replica.name.clone());
-            let events = forwarder.events.0.clone();
+            let events = forwarder.event_sender.clone();
             let forwards = peers.link(LinkRequest { from: me, to, member, namespace, number, events });
             forwarder.links.insert(to, Link { number, forwards, is_open: false });
         }
@@ -125,24 +115,19 @@ impl Sequencer {
         let until = Instant::now() + SETTLING;
         while work.forwards.is_empty()
             && !self.forwarder.in_flight.is_empty()
-            && let Ok(Some((link, event))) = timeout_at(until, self.forwarder.event()).await
+            && let Ok(Some((link, event))) = timeout_at(until, self.forwarder.events.recv()).await
         {
             self.on_link_event(link, event).await;
         }
         self.forwarder.take_back();
-        match self.forwarder.returned() {
-            Some(mut returned) => {
-                returned.append(work);
-                returned
-            }
-            None => work,
-        }
+        let Some(mut returned) = self.forwarder.returned.take() else { return work };
+        returned.append(work);
+        returned
     }
 
     /// Takes back what has been in flight for too long, and forwards nothing more to its receiver for a while.
     pub(in crate::sequencer) fn take_back_overdue(&mut self) {
-        if self.forwarder.until().is_some_and(|until| until <= Instant::now()) {
-            let server = self.forwarder.target;
+        if let Some(server) = self.forwarder.target().filter(|_| self.forwarder.until() <= Some(Instant::now())) {
             tracing::warn!(%server, namespace = %self.replica.name, "no reply to a command forwarded to another server");
             self.forwarder.suspend(server);
             self.forwarder.take_back();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use prost::Message;
 use tenure_core::{Acquire, AskedMode, Change, Command, ServerId, Table, Text};
 use tenure_proto::internal as proto;
-use tenure_server::peer::fuzzing;
+use tenure_server::peer::message;
 use tenure_server::sequencer::forwarding::{CommitNotice, Forward};
 use tenure_server::store::Batch;
 
@@ -20,8 +20,8 @@ pub fn peers(data: &[u8]) {
     match data.split_first() {
         Some((b'!', rest)) => check_batch(&mut Draw::new(rest)),
         Some((b'?', rest)) => {
-            if let Ok(message) = proto::ForwardResponse::decode(rest) {
-                check_notice(message);
+            if let Ok(sent) = proto::ForwardResponse::decode(rest) {
+                check_notice(sent);
             }
         }
         Some((_, rest)) => {
@@ -32,8 +32,8 @@ pub fn peers(data: &[u8]) {
 }
 
 /// Returns whether the forward was accepted.
-fn check_forward(message: &proto::ForwardRequest) -> bool {
-    let forward = match fuzzing::decode_forward(message, FROM) {
+fn check_forward(sent: &proto::ForwardRequest) -> bool {
+    let forward = match message::decode_forward(sent, FROM) {
         Ok(forward) => forward,
         Err(problem) => {
             assert!(!problem.is_empty());
@@ -46,7 +46,7 @@ fn check_forward(message: &proto::ForwardRequest) -> bool {
         // A rejected command changes nothing.
         let _ = table.decide(request.clone(), &mut Vec::new());
     }
-    let again = fuzzing::decode_forward(&through(&fuzzing::encode_forward(&forward)), FROM);
+    let again = message::decode_forward(&through(&message::encode_forward(&forward)), FROM);
     assert_eq!(again.expect("an accepted forward can be encoded"), forward);
     true
 }
@@ -94,14 +94,14 @@ fn check_text(text: &str, most: usize) {
     assert!((1..=most).contains(&text.len()) && !text.contains(char::is_control), "{text:?}");
 }
 
-fn check_notice(message: proto::ForwardResponse) {
-    match fuzzing::decode_notice(message, FROM, &"n".into()) {
+fn check_notice(sent: proto::ForwardResponse) {
+    match message::decode_notice(sent, FROM, &"n".into()) {
         Ok(notice) => {
             let expected = notice.batch.clone().filter(|batch| !batch.declares_loss());
-            let sent = fuzzing::encode_notice(&CommitNotice { encoded: Arc::default(), ..notice.clone() });
-            let again = fuzzing::decode_notice(through(&sent), FROM, &"n".into()).expect("an encoded notice");
-            assert_eq!((again.batch, again.results, again.at), (expected, notice.results, notice.at));
-            assert_eq!((again.rows, again.is_shared), (notice.rows, notice.is_shared));
+            let encoded = message::encode_notice(&CommitNotice { encoded: Arc::default(), ..notice.clone() });
+            let again = message::decode_notice(through(&encoded), FROM, &"n".into()).expect("an encoded notice");
+            assert_eq!((again.batch, again.decided, again.rejected), (expected, notice.decided, notice.rejected));
+            assert_eq!((again.at, again.rows, again.is_shared), (notice.at, notice.rows, notice.is_shared));
         }
         Err(problem) => assert!(!problem.is_empty()),
     }
@@ -115,7 +115,7 @@ fn check_batch(draw: &mut Draw<'_>) {
         let request = changes::request(draw, &table);
         let (number, oldest, requests) = (1, 1, vec![request.clone()]);
         let (pauses, traces) = (Vec::new(), Vec::new());
-        check_forward(&fuzzing::encode_forward(&Forward { number, oldest, after: previous, requests, pauses, traces }));
+        check_forward(&message::encode_forward(&Forward { number, oldest, after: previous, requests, pauses, traces }));
         // A rejected command changes nothing.
         let _ = table.decide(request, &mut events);
     }
@@ -123,11 +123,11 @@ fn check_batch(draw: &mut Draw<'_>) {
         return;
     }
     let batch = Batch { namespace: Text::from("n"), previous, events, server: FROM, number: 2, at_ms: -3 };
-    let (sent, encoded, results) = (Some(Arc::new(batch)), Arc::default(), Vec::new());
-    let (batch, at, rows, is_shared) = (sent.clone(), table.revision(), previous, false);
-    let message = fuzzing::encode_notice(&CommitNotice { batch, encoded, results, at, rows, is_shared });
-    let received = fuzzing::decode_notice(through(&message), FROM, &"n".into()).expect("readable");
-    assert_eq!(received.batch, sent);
+    let (sent, encoded, at, rows) = (Some(Arc::new(batch)), Arc::default(), table.revision(), previous);
+    let (batch, decided, rejected, is_shared) = (sent.clone(), vec![1], Vec::new(), false);
+    let notice = CommitNotice { batch, encoded, decided, rejected, at, rows, is_shared };
+    let received = message::decode_notice(through(&message::encode_notice(&notice)), FROM, &"n".into());
+    assert_eq!(received.expect("readable").batch, sent);
 }
 
 /// Encodes and decodes a message.

@@ -116,7 +116,7 @@ fn replay(name: &str, commands: &[Vec<u8>]) -> (Table, Vec<Recorded>) {
 fn batch(events: &[Recorded]) -> Vec<u8> {
     let batch = proto::Batch { previous: 0, number: 2, at_ms: 1_000, events: encode_events(events).into() };
     let at = events.last().map_or(0, |last| last.revision.0);
-    let notice = proto::ForwardResponse { batch: Some(batch), results: Vec::new(), at, rows: 1, is_shared: false };
+    let notice = proto::ForwardResponse { batch: Some(batch), at, rows: 1, ..proto::ForwardResponse::default() };
     [b"?", &notice.encode_to_vec()[..]].concat()
 }
 

@@ -2,7 +2,7 @@
 
 use prost::Message;
 use prost_reflect::{DynamicMessage, MessageDescriptor};
-use tenure_proto::internal::{ForwardResponse, ForwardResult};
+use tenure_proto::internal::ForwardResponse;
 use tonic::Code;
 use tonic_types::{ErrorDetails, StatusExt};
 
@@ -23,8 +23,8 @@ pub(super) fn seeds() -> Vec<Seed> {
     ];
     let rejections = rejections.map(|(name, code, reason, domain)| ("client", name, rejection(code, reason, domain)));
     let forwards = FORWARDS.map(|(name, json)| ("peers", name, [b".", json.as_bytes()].concat()));
-    let results = [(1, true), (2, false)].map(|(number, is_decided)| ForwardResult { number, is_decided });
-    let notice = ForwardResponse { batch: None, results: results.into(), at: 9, rows: 3, is_shared: true };
+    let (decided, rejected) = (vec![1, 2], vec![3]);
+    let notice = ForwardResponse { batch: None, decided, rejected, at: 9, rows: 3, is_shared: true };
     let notice = ("peers", "notice", [b"?", &notice.encode_to_vec()[..]].concat());
     requests.chain(answers).chain(rejections).chain(forwards).chain([notice]).collect()
 }
