@@ -6,10 +6,10 @@ use tenure_proto::v1;
 use tenure_proto::v1::state::Kind as State;
 use tonic::{Code, Status};
 
-use super::{Api, TtlBounds, validate};
 use crate::grpc::authorize::{Principal, StreamCaller};
 use crate::grpc::session_or_new;
 use crate::grpc::status::{self, invalid};
+use crate::grpc::{Api, TtlBounds, validate};
 
 /// The maximum size of a Hello in all its messages, in bytes.
 const HELLO: usize = 16 * 1024 * 1024;
