@@ -92,7 +92,7 @@ impl Target {
         let mut backoff = Backoff::of_commands();
         loop {
             let (session, _) = self.declare_session(None, None)?;
-            match self.settle(session.presence(), None, reply).await {
+            match self.settle(&session, session.presence(), None, reply).await {
                 Ok(_) => return Ok(session),
                 Err(error) => allow_another(error, &mut backoff, reply).await?,
             }
@@ -115,7 +115,7 @@ impl Target {
         let mut backoff = Backoff::of_commands();
         loop {
             let part = self.declare(declaration.clone(), progress.clone())?;
-            match self.settle(&part.presence, until, reply).await {
+            match self.settle(&part.session, &part.presence, until, reply).await {
                 Ok(Attempt::Acquired(granted)) => return Ok(Attempt::Acquired((part, granted))),
                 Ok(Attempt::Busy(busy)) => {
                     let presence = Arc::clone(&part.presence);
@@ -169,6 +169,7 @@ impl Target {
     /// nothing is known of it, until `reply`.
     async fn settle(
         &self,
+        session: &Session,
         presence: &Presence,
         until: Option<Instant>,
         reply: Option<Instant>,
@@ -179,8 +180,8 @@ impl Target {
                 Status::Open(_) => Ok(Ok(Attempt::Acquired(0))),
                 Status::Ended(End::Busy(busy)) => Ok(Ok(Attempt::Busy(busy))),
                 Status::Ended(End::Rejected(refusal)) => Ok(Err(Error::Refused(refusal))),
-                Status::Ended(End::Lost(LostReason::Ended(ended))) if presence.of_session().lost_reason().is_none() => {
-                    Ok(Err(claim_ended(&ended)))
+                Status::Ended(End::Lost(LostReason::Ended(ended))) if session.is_valid() => {
+                    Ok(Err(claim_ended(session.id(), &ended)))
                 }
                 status => match (status, presence.lost_reason()) {
                     (_, Some(reason)) => Ok(Err(Error::Lost(reason))),
@@ -218,7 +219,10 @@ impl Target {
 async fn allow_another(error: Error, backoff: &mut Backoff, reply: Option<Instant>) -> Result<()> {
     let pause = backoff.next_pause();
     // A claim ends if the client reconnects too late; the caller still waits for the locks.
-    let is_late = |refusal: &v1::Refusal| refusal.end_reason() == Some(v1::EndReason::Disconnected);
+    let is_late = |refusal: &v1::Refusal| {
+        refusal.error_reason() == v1::ErrorReason::ClaimEnded
+            && refusal.end_reason() == Some(v1::EndReason::Disconnected)
+    };
     let is_temporary = matches!(&error, Error::Refused(refusal) if refusal.is_transient() || is_late(refusal));
     if !is_temporary || reply.is_some_and(|reply| Instant::now() + pause >= reply) {
         return Err(error);
@@ -228,9 +232,10 @@ async fn allow_another(error: Error, backoff: &mut Backoff, reply: Option<Instan
 }
 
 /// The error of a claim that ended while it waited.
-fn claim_ended(ended: &v1::EndedState) -> Error {
+fn claim_ended(session_id: &str, ended: &v1::EndedState) -> Error {
     let (reason, word) = ("CLAIM_ENDED".to_owned(), ended.reason().word());
-    let metadata = [("end_reason".to_owned(), word.to_string())].into();
+    let facts = [("session_id", session_id), ("end_reason", word)];
+    let metadata = facts.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let message = format!("the claim ended while it waited: {word}");
     Error::Refused(Box::new(v1::Refusal { reason, message, metadata, ..v1::Refusal::default() }))
 }
@@ -239,5 +244,34 @@ async fn elapsed(until: Option<Instant>) {
     match until {
         Some(until) => sleep_until(until).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claim_that_ended_while_it_waited_is_an_error_with_the_reason() {
+        let ended = v1::EndedState { reason: v1::EndReason::Evicted.into(), ..v1::EndedState::default() };
+        let Error::Refused(refusal) = claim_ended("worker-7", &ended) else { panic!("not refused") };
+        assert_eq!(refusal.error_reason(), v1::ErrorReason::ClaimEnded);
+        assert_eq!(refusal.end_reason(), Some(v1::EndReason::Evicted));
+        assert_eq!(refusal.metadata["session_id"], "worker-7");
+    }
+
+    #[tokio::test]
+    async fn another_attempt_is_made_after_temporary_rejections_only() {
+        let ended = |reason: v1::EndReason| {
+            claim_ended("s", &v1::EndedState { reason: reason.into(), ..v1::EndedState::default() })
+        };
+        let refused =
+            |reason: &str| Error::Refused(Box::new(v1::Refusal { reason: reason.into(), ..v1::Refusal::default() }));
+        let is_repeated = async |error, reply| allow_another(error, &mut Backoff::of_commands(), reply).await.is_ok();
+        assert!(is_repeated(refused("STORE_UNAVAILABLE"), None).await);
+        assert!(is_repeated(ended(v1::EndReason::Disconnected), None).await);
+        assert!(!is_repeated(ended(v1::EndReason::Evicted), None).await);
+        assert!(!is_repeated(refused("SESSION_ENDED"), None).await);
+        assert!(!is_repeated(refused("STORE_UNAVAILABLE"), Some(Instant::now())).await, "it is too late");
     }
 }

@@ -47,9 +47,9 @@
 //! # Traces
 //!
 //! Opening a session, acquiring, releasing and each plain call is a span of `tracing`. With the cargo feature `otel`
-//! (default: off) the trace of a plain call continues at the server: the current context of OpenTelemetry is sent, which
-//! is the span's own if `tracing-opentelemetry` exports it, or that of the surrounding program. The stream declares
-//! state, and has no spans.
+//! (default: off) the traces of plain calls, and of what is declared and withdrawn on the stream, continue at the server:
+//! the current context of OpenTelemetry is sent, which is the span's own if `tracing-opentelemetry` exports it, or that
+//! of the surrounding program. What a Hello states again is in no trace.
 
 mod backoff;
 mod calls;

@@ -59,6 +59,11 @@ impl Presence {
         Some(self.lost.get_or_init(|| reason).clone())
     }
 
+    /// Whether a caller has seen that it is lost.
+    pub(crate) fn is_recorded_as_lost(&self) -> bool {
+        self.lost.get().is_some()
+    }
+
     /// The program ends it. The reason why it was lost before, if it was.
     pub(crate) fn withdraw(&self) -> Option<LostReason> {
         let lost = self.lost_reason();

@@ -114,8 +114,8 @@ impl Connection {
 impl Shared {
     /// Changes the table, passes on what that causes, and wakes the driver.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Table, Moment) -> T) -> T {
-        let now = clock::now();
         let mut table = self.table();
+        let now = clock::now();
         let changed = change(&mut table, now);
         table.dispatch(now);
         drop(table);

@@ -1,8 +1,7 @@
 //! What the handles of a client share: its protocol, and the status of each number in it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use foldhash::HashMap;
@@ -23,7 +22,7 @@ const LOOK_FOR_PROGRESS: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) protocol: Protocol,
-    statuses: HashMap<u64, watch::Sender<Status>>,
+    statuses: HashMap<u64, (watch::Sender<Status>, Weak<Presence>)>,
     /// The progress that the renewal of sessions depends on, by the number of the session or claim that needs it.
     needs: BTreeMap<u64, Need>,
     /// The sessions without progress.
@@ -70,7 +69,7 @@ impl Table {
         self.closing.is_some()
     }
 
-    /// Declares something, and what its renewal depends on. Returns its number.
+    /// Declares something. Returns its first number.
     pub(crate) fn declare(&mut self, declaration: v1::Declaration, now: Moment) -> u64 {
         self.request(Changed::Declare(declaration), now)
     }
@@ -84,9 +83,10 @@ impl Table {
         progress: Option<Progress>,
     ) -> Arc<Presence> {
         let (status, receiver) = watch::channel(Status::Declared);
-        self.statuses.insert(number, status);
+        let presence = Presence::new(receiver, of_session);
+        self.statuses.insert(number, (status, Arc::downgrade(&presence)));
         self.needs.extend(progress.map(|progress| (number, Need { session, since: None, progress })));
-        Presence::new(receiver, of_session)
+        presence
     }
 
     /// Withdraws what has this number.
@@ -135,7 +135,13 @@ impl Table {
                 self.is_left = true;
                 continue;
             };
+            let presence = self.statuses.get(&number).and_then(|(_, presence)| presence.upgrade());
             match &status {
+                // Handles have seen its end, which is final, before this renewal arrived.
+                Status::Open(_) if presence.is_some_and(|presence| presence.is_recorded_as_lost()) => {
+                    self.withdraw(number, now);
+                    continue;
+                }
                 Status::Open(_) | Status::Held { .. } => {
                     self.needs.get_mut(&number).map(|need| need.since.get_or_insert(now));
                 }
@@ -143,7 +149,7 @@ impl Table {
                 _ => {}
             }
             let is_end = matches!(status, Status::Ended(_));
-            if let Some(sender) = self.statuses.get(&number) {
+            if let Some((sender, _)) = self.statuses.get(&number) {
                 sender.send_if_modified(|before| replace(before, status, now));
             }
             if is_end {
@@ -165,4 +171,54 @@ fn replace(before: &mut Status, status: Status, now: Moment) -> bool {
     let is_renewal = is_healthy && matches!(status, Status::Open(_));
     *before = status;
     !is_renewal
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_proto::v1::connect_request::Kind as Sent;
+    use tenure_proto::v1::connect_response::Kind as Received;
+
+    use super::*;
+    use crate::clock;
+    use crate::convert::to_wire;
+    use crate::error::LostReason;
+
+    const VALID_FOR: Duration = Duration::from_millis(50);
+
+    fn receive(table: &mut Table, kind: Received, now: Moment) {
+        table.protocol.handle_response(1, v1::ConnectResponse { kind: Some(kind) }, now);
+        table.dispatch(now);
+    }
+
+    #[tokio::test]
+    async fn session_that_handles_have_seen_expire_is_not_renewed() {
+        let mut table = Table::new(Protocol::new("default".into(), "client".into()));
+        let start = clock::now();
+        table.protocol.handle_connected(start);
+        let open = Some(v1::DeclaredSession::default());
+        let session = table.declare(v1::Declaration { open, ..v1::Declaration::default() }, start);
+        let presence = table.follow(session, session, None, None);
+        let valid_for = Some(to_wire(VALID_FOR));
+        let open = v1::OpenState { renew_after: valid_for, warn_after: valid_for, valid_for, ..Default::default() };
+        let state = v1::State { number: session, kind: Some(v1::state::Kind::Open(open)) };
+        receive(&mut table, Received::States(v1::States { states: vec![state] }), start);
+        // Sends a keep-alive.
+        table.request(Changed::Pause(session), start);
+        table.request(Changed::Resume(session), start.after(VALID_FOR / 5));
+        table.dispatch(start);
+        assert_eq!(presence.lost().await, LostReason::Unrenewed);
+        let number = std::iter::from_fn(|| table.protocol.poll_transmit()).find_map(|sent| match sent.kind {
+            Some(Sent::KeepAlive(keep_alive)) => Some(keep_alive.number),
+            _ => None,
+        });
+        // The task that receives it has read the clock before.
+        let late = start.after(VALID_FOR / 2);
+        receive(&mut table, Received::KeptAlive(v1::KeptAlive { number: number.expect("sent") }), late);
+        let sent: Vec<_> = std::iter::from_fn(|| table.protocol.poll_transmit()).collect();
+        let is_withdrawal = |sent: &v1::ConnectRequest| match &sent.kind {
+            Some(Sent::Changes(sent)) => sent.changes.iter().any(|c| c.kind == Some(Changed::Withdraw(session))),
+            _ => false,
+        };
+        assert!(sent.iter().any(is_withdrawal), "{sent:?}");
+    }
 }

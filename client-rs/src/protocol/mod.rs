@@ -126,7 +126,7 @@ impl Protocol {
     }
 
     /// Makes a change; the numbers in a declaration are set here, except for that of a session which is declared
-    /// already. Returns the first number that it declares (each further one is the next), or the one that it is about.
+    /// already. Returns the first number that it declares, of which each further one is the next; 0 if it declares nothing.
     pub(crate) fn handle_request(&mut self, v1::Change { kind, traceparent }: v1::Change, now: Moment) -> u64 {
         match kind {
             Some(Changed::Declare(declaration)) => return self.declare(declaration, traceparent, now),
@@ -135,7 +135,7 @@ impl Protocol {
             Some(Changed::Resume(number)) => self.resume(number, now),
             None => {}
         }
-        self.last_number
+        0
     }
 
     /// Processes a message from the stream of this epoch.

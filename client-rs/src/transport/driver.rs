@@ -49,7 +49,7 @@ struct Driver {
     shared: Arc<Shared>,
     stream: Option<Stream>,
     /// The stream before, until the server of the current one has taken over: its end would be a disconnect.
-    _before: Option<Stream>,
+    before: Option<Stream>,
     dialling: Option<BoxFuture<'static, Result<Dialled>>>,
     next_endpoint: usize,
     /// When the server of the current stream confirmed its Hello.
@@ -72,7 +72,7 @@ pub(crate) fn start(options: ClientOptions, connector: Arc<dyn Connector>) -> Re
         connect_timeout: options.connect_timeout,
         shared,
         stream: None,
-        _before: None,
+        before: None,
         dialling: None,
         welcomed_at: None,
         backoff: Backoff::new(FIRST_PAUSE, LONGEST_PAUSE),
@@ -127,11 +127,11 @@ impl Driver {
         let Some(epoch) = self.stream.as_ref().map(|stream| stream.epoch) else { return };
         match response {
             Ok(Some(response)) => {
+                self.before = None;
+                let mut table = self.shared.table();
                 let now = clock::now();
                 // The first message is the Welcome.
                 self.welcomed_at.get_or_insert(now);
-                self._before = None;
-                let mut table = self.shared.table();
                 table.protocol.handle_response(epoch, response, now);
                 table.dispatch(now);
             }
@@ -189,7 +189,7 @@ impl Driver {
                 let epoch = table.protocol.handle_connected(now);
                 table.dispatch(now);
                 drop(table);
-                self._before = self.stream.replace(Stream { epoch, requests, responses });
+                self.before = self.stream.replace(Stream { epoch, requests, responses });
                 drop(self.wire.send_replace(Ok(wire)));
             }
             Err(error) => {

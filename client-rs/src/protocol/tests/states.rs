@@ -94,6 +94,20 @@ fn hold_that_the_database_lost_ends_at_once() {
 }
 
 #[test]
+fn withdrawn_hold_is_released_unless_it_was_lost_before() {
+    use v1::EndReason::{Closed, Disconnected, Evicted, Expired, Released, Transferred, Unspecified};
+    for reason in [Released, Transferred, Closed, Unspecified, Expired, Disconnected, Evicted] {
+        let mut bench = Bench::connected();
+        let session = bench.session();
+        let claim = bench.hold(session, 7);
+        bench.ask(Changed::Withdraw(claim));
+        bench.states([(claim, ended(reason))]);
+        let is_lost = matches!(reason, Expired | Disconnected | Evicted);
+        assert_eq!(bench.ends(), [(claim, if is_lost { reported(reason) } else { End::Withdrawn })]);
+    }
+}
+
+#[test]
 fn withdrawn_hold_that_waits_again_is_not_reported_as_released() {
     let mut bench = Bench::connected();
     let session = bench.session();

@@ -76,7 +76,7 @@ impl World {
     }
 
     /// A server forwards a decision to another server. It learns the outcome when it decides the same command again
-    /// itself, which is what it does if no verdict arrives. `server/src/sequencer/passing`.
+    /// itself, which is what it does if no result arrives. `server/src/sequencer/forwarding`.
     pub(super) fn forward(&mut self, index: CallIndex, to: Server, limits: &Limits) {
         self.budget.forwards -= 1;
         let Call { client, server, seen, queue, cancelled, stage, .. } = self.calls[index];
