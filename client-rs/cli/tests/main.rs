@@ -1,4 +1,4 @@
-//! All tests of this crate in one binary: each further one would link the whole server again.
+//! The tests of this crate in one binary, but `signals`: each further one would link the whole server again.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
 
@@ -12,7 +12,6 @@ mod operate;
 mod pages;
 mod progress;
 mod service;
-mod signals;
 mod supervise;
 mod support;
 mod terminal;

@@ -1,5 +1,7 @@
-//! Signals to this process reach CMD. In a file of its own, because a signal reaches all commands that a process
-//! supervises.
+//! Signals to this process reach CMD. In a program of its own, because a signal reaches all commands that a process
+//! supervises: in the other tests' program it would end theirs.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
 
 use std::time::{Duration, Instant};
 
