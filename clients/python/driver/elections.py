@@ -17,21 +17,21 @@ async def lead(request: dict[str, Any], things: Things) -> None:
         leading.resign.clear()
         leading.token = hold.token
         leading.terms += 1
-        leading.told.tell()
+        leading.changed.notify()
         try:
             await leading.resign.wait()
         finally:
             leading.token = None
-            leading.told.tell()
+            leading.changed.notify()
 
     leading.task = asyncio.ensure_future(election.lead(body))
-    leading.task.add_done_callback(lambda _: leading.told.tell())
+    leading.task.add_done_callback(lambda _: leading.changed.notify())
 
 
 async def await_leading(request: dict[str, Any], things: Things) -> dict[str, Any]:
     leading = things.elections[request["election"]]
     task = leading.task
-    await leading.told.until(lambda: leading.token is not None or task is None or task.done())
+    await leading.changed.until(lambda: leading.token is not None or task is None or task.done())
     if task is not None and task.done():
         task.result()
     return {"token": leading.token, "terms": leading.terms}
@@ -39,7 +39,7 @@ async def await_leading(request: dict[str, Any], things: Things) -> dict[str, An
 
 async def await_not_leading(request: dict[str, Any], things: Things) -> None:
     leading = things.elections[request["election"]]
-    await leading.told.until(lambda: leading.token is None)
+    await leading.changed.until(lambda: leading.token is None)
 
 
 async def resign(request: dict[str, Any], things: Things) -> None:

@@ -7,7 +7,8 @@ from driver import answers
 from driver.mistake import Mistake
 from driver.options import own_session, plain
 from driver.things import Member, Things
-from tenure import Assignments, Group, Standing
+from tenure import Assignments, Standing, v1
+from tenure import assign as assign_all
 from tenure.aio import GroupRequest
 
 
@@ -26,7 +27,7 @@ async def join(request: dict[str, Any], things: Things) -> dict[str, Any]:
     async def follow() -> None:
         async for standing in membership.standings():
             member.latest = standing
-            member.told.tell()
+            member.changed.notify()
 
     member.task = asyncio.ensure_future(follow())
     standing = membership.standing
@@ -49,11 +50,11 @@ async def await_standing(request: dict[str, Any], things: Things) -> dict[str, A
         latest = member.latest
         if latest is None:
             return False
-        told = answers.standing(latest) | {"member_count": len(latest.group.members)}
+        found = answers.standing(latest) | {"member_count": len(latest.group.members)}
         wanted = plain(request, "leads", "assignment", "current", "member_count")
-        return latest.lost is not None or all(told[field] == value for field, value in wanted.items())
+        return latest.lost is not None or all(found[field] == value for field, value in wanted.items())
 
-    await member.told.until(is_met)
+    await member.changed.until(is_met)
     return answers.standing(member.latest)
 
 
@@ -79,14 +80,14 @@ async def leave(request: dict[str, Any], things: Things) -> None:
 async def take_part(request: dict[str, Any], things: Things) -> None:
     member = things.members[request["member"]] = Member()
 
-    def told(standing: Standing) -> None:
+    def on_change(standing: Standing) -> None:
         member.latest = standing
-        member.told.tell()
+        member.changed.notify()
 
-    def divide(group: Group) -> Assignments:
-        return group.assign(lambda place, _: str(place + 1))
+    def divide(group: v1.Group) -> Assignments:
+        return assign_all(group, lambda position, _: str(position + 1))
 
-    member.task = asyncio.ensure_future(group_request(request, things).take_part(divide, told))
+    member.task = asyncio.ensure_future(group_request(request, things).take_part(divide, on_change))
 
 
 async def configure_group(request: dict[str, Any], things: Things) -> dict[str, Any]:

@@ -71,7 +71,7 @@ async def drop(request: dict[str, Any], things: Things) -> None:
 
 
 async def update(request: dict[str, Any], things: Things) -> None:
-    await guard_of(request, things).update(request["metadata"])
+    await guard_of(request, things).update_metadata(request["metadata"])
 
 
 async def transfer_to(request: dict[str, Any], things: Things) -> dict[str, Any]:
@@ -79,8 +79,9 @@ async def transfer_to(request: dict[str, Any], things: Things) -> dict[str, Any]
 
 
 async def await_transfer(request: dict[str, Any], things: Things) -> dict[str, Any]:
-    asked = await things.holds[request["guard"]].hold.transfer_requested()
-    return {"drain_ms": round(asked.drain * 1000), "operator": asked.operator, "note": asked.note}
+    pending = (await things.holds[request["guard"]].hold.transfer_requested()).pending
+    drain_ms = pending.drain.ToMilliseconds()
+    return {"drain_ms": drain_ms, "operator": pending.operator or None, "note": pending.note or None}
 
 
 async def run(request: dict[str, Any], things: Things) -> dict[str, Any]:
@@ -89,7 +90,7 @@ async def run(request: dict[str, Any], things: Things) -> dict[str, Any]:
 
     async def body(held: Hold) -> int:
         running.token = held.token
-        running.told.tell()
+        running.changed.notify()
         await running.finish.wait()
         return held.token
 
@@ -106,7 +107,7 @@ async def run(request: dict[str, Any], things: Things) -> dict[str, Any]:
 
 async def await_body(request: dict[str, Any], things: Things) -> dict[str, Any]:
     running = things.runs[request["run"]]
-    await running.told.until(lambda: running.token is not None)
+    await running.changed.until(lambda: running.token is not None)
     return {"token": running.token}
 
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 SECURITY = ("ca_cert", "client_cert", "client_key", "tls_server_name", "token", "token_file")
-SESSION = {"owner": "owner", "session_id": "session_id"}
 SESSION_TIMES = {"ttl": "ttl_ms", "disconnect_grace": "disconnect_grace_ms"}
 
 
@@ -19,4 +18,5 @@ def plain(request: dict[str, Any], *fields: str) -> dict[str, Any]:
 
 def own_session(request: dict[str, Any]) -> dict[str, Any]:
     """Of a session that is opened for one request."""
-    return plain(request, *SESSION) | given(request, **SESSION_TIMES)
+    options = plain(request, "owner") | given(request, **SESSION_TIMES)
+    return options | ({"id": request["session_id"]} if "session_id" in request else {})

@@ -7,10 +7,9 @@ from driver import answers
 from driver.elections import ELECTIONS
 from driver.groups import GROUPS
 from driver.locks import LOCKS
-from driver.options import given
 from driver.sessions import SESSIONS
 from driver.things import Things
-from tenure import ClosedError, LockSettings, Preempt
+from tenure import ClosedError, v1
 
 Request = dict[str, Any]
 Answer = dict[str, Any] | None
@@ -29,7 +28,7 @@ async def cancel(request: Request, things: Things) -> Answer:
 
 async def watch(request: Request, things: Things) -> Answer:
     wanted = {key: request[key] for key in ("names", "prefixes", "groups", "after_revision") if key in request}
-    things.watches[request["watch"]] = things.clients[request["client"]].watch(**wanted)
+    things.watches[request["watch"]] = things.clients[request["client"]].watch(v1.WatchRequest(**wanted))
     return None
 
 
@@ -62,25 +61,27 @@ async def get_lock(request: Request, things: Things) -> Answer:
 
 
 async def evict(request: Request, things: Things) -> Answer:
-    wanted = {key: request[key] for key in ("operator", "note", "token") if key in request}
-    await things.clients[request["client"]].evict(request["name"], **wanted)
+    wanted = {key: request[key] for key in ("name", "operator", "note", "token") if key in request}
+    await things.clients[request["client"]].evict(v1.EvictRequest(**wanted))
     return None
 
 
 async def transfer(request: Request, things: Things) -> Answer:
-    wanted = {key: request[key] for key in ("operator", "note", "to") if key in request}
-    client = things.clients[request["client"]]
-    claim = await client.transfer(request["name"], **wanted, **given(request, drain="drain_ms"))
+    wanted = v1.TransferRequest(**{key: request[key] for key in ("name", "operator", "note") if key in request})
+    wanted.to_session_id = request.get("to", "")
+    if "drain_ms" in request:
+        wanted.drain.FromMilliseconds(request["drain_ms"])
+    claim = await things.clients[request["client"]].transfer(wanted)
     return {"token": claim.token}
 
 
 async def configure_lock(request: Request, things: Things) -> Answer:
-    preempt = None
-    if request.get("preempt") is not None:
-        preempt = Preempt(**given(request["preempt"], settling="settling_ms", drain="drain_ms"))
-    settings = LockSettings(request.get("limit"), preempt)
-    client = things.clients[request["client"]]
-    await client.configure_lock(request["name"], settings, operator=request["operator"])
+    settings, preempt = v1.LockSettings(limit=request.get("limit") or 0), request.get("preempt")
+    if preempt is not None:
+        settings.preempt.settling.FromMilliseconds(preempt["settling_ms"])
+        settings.preempt.drain.FromMilliseconds(preempt["drain_ms"])
+    wanted = v1.ConfigureLockRequest(name=request["name"], settings=settings, operator=request["operator"])
+    await things.clients[request["client"]].configure_lock(wanted)
     return None
 
 

@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 
-from tenure import Leader, Standing
+from tenure import Standing, v1
 from tenure.aio import Client, Guard, Hold, Membership, Session, Watch
 
 
-class Told:
-    """Something that changes, for those who wait for it."""
+class Changed:
+    """Something that changes, and its waiters."""
 
     def __init__(self) -> None:
         self._changed = asyncio.Event()
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
@@ -35,7 +35,7 @@ class Held:
 class Run:
     """A body under a lock."""
 
-    told: Told = field(default_factory=Told)
+    changed: Changed = field(default_factory=Changed)
     token: int | None = None
     finish: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -44,7 +44,7 @@ class Run:
 class Leading:
     """A candidate that leads whenever it can."""
 
-    told: Told = field(default_factory=Told)
+    changed: Changed = field(default_factory=Changed)
     token: int | None = None
     terms: int = 0
     resign: asyncio.Event = field(default_factory=asyncio.Event)
@@ -53,9 +53,9 @@ class Leading:
 
 @dataclass
 class Member:
-    """A member: one that joined once, or one that takes part for ever."""
+    """A member: one that joined once, or one that takes part permanently."""
 
-    told: Told = field(default_factory=Told)
+    changed: Changed = field(default_factory=Changed)
     membership: Membership | None = None
     latest: Standing | None = None
     task: "asyncio.Task[object] | None" = None
@@ -74,7 +74,7 @@ class Things:
     runs: dict[str, Run] = field(default_factory=dict)
     elections: dict[str, Leading] = field(default_factory=dict)
     watches: dict[str, Watch] = field(default_factory=dict)
-    #: Who leads, as it changes.
-    observed: dict[str, AsyncGenerator[Leader | None, None]] = field(default_factory=dict)
+    #: The leader, as it changes.
+    observed: dict[str, AsyncGenerator[v1.Claim | None, None]] = field(default_factory=dict)
     members: dict[str, Member] = field(default_factory=dict)
     running: "dict[int, asyncio.Task[None]]" = field(default_factory=dict)

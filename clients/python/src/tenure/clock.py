@@ -1,16 +1,10 @@
-"""The clock that validity is measured on: it runs while the machine is suspended, where the platform has such a clock.
+"""The clock of validity: it runs while the machine is suspended, where the platform has such a clock. Moments are seconds; only
+differences between them have a meaning."""
 
-Moments and durations inside this library are integers of nanoseconds; only differences of moments mean something.
-"""
-
-import sys
 import time
 from datetime import timedelta
 
-SECOND = 1_000_000_000
-MILLISECOND = 1_000_000
-#: A moment that never comes.
-NEVER = sys.maxsize
+from google.protobuf.duration_pb2 import Duration
 
 #: What callers give as a duration: seconds, or a timedelta.
 Seconds = float | timedelta
@@ -18,19 +12,27 @@ Seconds = float | timedelta
 _BOOTTIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
-def now() -> int:
-    """This moment. A monotonic clock that stops in suspend would let a process that slept through its TTL believe itself valid."""
-    if _BOOTTIME is None:
-        return time.monotonic_ns()
-    return time.clock_gettime_ns(_BOOTTIME)
+def now() -> float:
+    """This moment. A clock that stops in suspend would let a process that was suspended for its TTL consider itself valid."""
+    return time.monotonic() if _BOOTTIME is None else time.clock_gettime(_BOOTTIME)
 
 
-def nanoseconds(duration: Seconds) -> int:
-    """A caller's duration."""
-    seconds = duration.total_seconds() if isinstance(duration, timedelta) else duration
-    return round(seconds * SECOND)
+def seconds(duration: Seconds, option: str) -> float:
+    """A caller's duration. TypeError names the option."""
+    if isinstance(duration, timedelta):
+        return duration.total_seconds()
+    if isinstance(duration, bool) or not isinstance(duration, int | float):
+        raise TypeError(f"{option} must be seconds (a number) or a timedelta, not {type(duration).__name__}")
+    return float(duration)
 
 
-def seconds(duration: int) -> float:
-    """A duration for callers."""
-    return duration / SECOND
+def to_wire(duration: Seconds, option: str) -> Duration:
+    """A caller's duration for the wire."""
+    message = Duration()
+    message.FromNanoseconds(round(seconds(duration, option) * 1e9))
+    return message
+
+
+def from_wire(duration: Duration) -> float:
+    """A duration from the wire, in seconds: zero if it is absent or negative."""
+    return max(duration.seconds + duration.nanos / 1e9, 0.0)

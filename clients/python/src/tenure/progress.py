@@ -1,22 +1,23 @@
-"""Progress: a program's own word that it goes on, without which its sessions are not renewed."""
+"""Progress: reported by a program, as a condition for the renewal of its sessions."""
 
-from tenure.errors import InvalidError
+from tenure import clock
+from tenure.clock import Seconds
+from tenure.error import InvalidError
 
 
 class Progress:
-    """Takes a tick in each `within`. Ticking is one assignment: any thread may do it, and a tight loop too."""
+    """Requires a tick in each `within`. A tick is one assignment: any thread may report it, and a tight loop, too."""
 
-    def __init__(self, within: int, now: int) -> None:
-        """Its first tick is now."""
-        if within <= 0:
-            raise InvalidError("stall_after", "it is to be more than zero")
-        self.within = within
-        self._told = now
+    def __init__(self, within: Seconds) -> None:
+        self._within = clock.seconds(within, "stall_after")
+        if self._within <= 0:
+            raise InvalidError("stall_after", "it must be more than zero")
+        self._reported = clock.now()
 
-    def tick(self, now: int) -> None:
-        """The program gets on."""
-        self._told = now
+    def tick(self, now: float | None = None) -> None:
+        """Reports progress."""
+        self._reported = clock.now() if now is None else now
 
-    def is_stalled(self, since: int, now: int) -> bool:
-        """Whether it is stalled at `now`, for something that began at `since`: what was told before that does not count."""
-        return now - max(self._told, since) >= self.within
+    def is_stalled(self, since: float, now: float) -> bool:
+        """Whether it is stalled at `now`, for something that began at `since`: earlier reports are ignored."""
+        return now - max(self._reported, since) >= self._within

@@ -1,19 +1,31 @@
-"""The event loop behind the clients for threads: one thread for all of them in a process."""
+"""The event loop behind the clients for threads, one thread for all of them in a process, and the bridges to it."""
+
+from __future__ import annotations
 
 import asyncio
 import atexit
 import concurrent.futures
-import contextlib
+import functools
 import os
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator
-from typing import Any, TypeVar, cast
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
-from tenure._link.connection import EXIT_LIMIT, Connection
-from tenure._link.process import Origin, keep_for_ever, users_of_grpc
-from tenure.clock import SECOND
+from tenure import process
+from tenure.connection import Connection
+from tenure.transport.driver import EXIT_LIMIT
 
+A = TypeVar("A")
+R = TypeVar("R")
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+P = ParamSpec("P")
+
+
+class Within(Protocol[T_co]):
+    """A method with a timeout in seconds, after which it returns None."""
+
+    def __call__(self, timeout: float | None = None) -> T_co | None: ...
 
 
 class _Portal:
@@ -32,12 +44,12 @@ _making = threading.Lock()
 
 
 def _forked() -> None:
-    """A child has no such thread, and another one of the parent may have held the lock."""
+    """A child has no such thread, and another thread of the parent may have held the lock."""
     global _making
     _making = threading.Lock()
     # Its loop shares a poller with the parent, so it is neither closed nor collected.
     for portal in _portals:
-        keep_for_ever(portal)
+        process.keep_forever(portal)
     _portals.clear()
 
 
@@ -46,48 +58,81 @@ if hasattr(os, "register_at_fork"):
 
 
 def _close_at_exit() -> None:
-    """Closes what is left open when the interpreter ends, so that what it holds need not wait for its TTL."""
-    if not _portals:
-        return
-    loop = _portals[0].loop
-    left = [one for one in users_of_grpc() if isinstance(one, Connection) and one.loop is loop and not one.is_closed]
+    """Closes what is left open when the interpreter ends, so that its locks need not wait for their TTLs."""
+    for portal in _portals:
+        drivers = {
+            one.driver
+            for one in process.connections()
+            if isinstance(one, Connection) and one.loop is portal.loop and one.driver is not None
+        }
 
-    async def close() -> None:
-        closing = [one.shut_down() for one in left if one.warn_of_open_sessions()]
-        await asyncio.wait_for(asyncio.gather(*closing, return_exceptions=True), EXIT_LIMIT / SECOND)
+        async def close(drivers: set[asyncio.Task[None]] = drivers) -> None:
+            for driver in drivers:
+                driver.cancel()
+            await asyncio.wait(drivers)
 
-    if left:
-        # The extra time is for a loop that is blocked: the program ends all the same.
-        with contextlib.suppress(TimeoutError, asyncio.TimeoutError, concurrent.futures.TimeoutError):
-            asyncio.run_coroutine_threadsafe(close(), loop).result(EXIT_LIMIT / SECOND * 1.5)
+        if drivers:
+            # The extra time is for a loop that is blocked: the program ends all the same.
+            closing = asyncio.run_coroutine_threadsafe(close(), portal.loop)
+            concurrent.futures.wait({closing}, EXIT_LIMIT * 1.5)
 
 
 atexit.register(_close_at_exit)
 
 
-def _portal() -> _Portal:
+def run(asked: Coroutine[Any, Any, T]) -> T:
+    """Runs something in the loop, and waits for it. If the wait is interrupted, it is cancelled, and what has been obtained meanwhile
+    is dropped."""
     with _making:
         if not _portals:
             _portals.append(_Portal())
-        return _portals[0]
-
-
-def run(asked: Coroutine[Any, Any, T]) -> T:
-    """Has something done in the loop, and waits for it. If the waiting is interrupted, it is cancelled."""
-    portal = _portal()
+        portal = _portals[0]
     if threading.current_thread() is portal.thread:
         asked.close()
         raise RuntimeError("this would wait for the thread that it runs in: use tenure.aio there")
-    future = asyncio.run_coroutine_threadsafe(asked, portal.loop)
+    result: concurrent.futures.Future[T] = concurrent.futures.Future()
     try:
-        return future.result()
+        portal.loop.call_soon_threadsafe(_begin, asked, result)
+        return result.result()
     except BaseException:
-        future.cancel()
+        if not result.cancel() and result.exception() is None:
+            _drop(result.result())
         raise
 
 
+def _begin(asked: Coroutine[Any, Any, T], result: concurrent.futures.Future[T]) -> None:
+    """Runs it in the loop. The future remains cancellable until there is a result."""
+    task = asyncio.ensure_future(asked)
+
+    def end(task: asyncio.Task[T]) -> None:
+        if not result.set_running_or_notify_cancel():
+            # The result came while it was being cancelled.
+            if not task.cancelled() and task.exception() is None:
+                _drop(task.result())
+        elif task.cancelled():
+            result.set_exception(concurrent.futures.CancelledError())
+        elif (error := task.exception()) is not None:
+            result.set_exception(error)
+        else:
+            result.set_result(task.result())
+
+    def cancel(result: concurrent.futures.Future[T]) -> None:
+        if result.cancelled():
+            task.get_loop().call_soon_threadsafe(task.cancel)
+
+    task.add_done_callback(end)
+    result.add_done_callback(cancel)
+
+
+def _drop(result: object) -> None:
+    """Withdraws what was obtained for a caller that has left."""
+    part = getattr(result, "_part", None)
+    if part is not None:
+        part.drop_later()
+
+
 async def within(asked: Coroutine[Any, Any, T], timeout: float | None) -> T | None:
-    """What comes of it in so many seconds, or None."""
+    """The result, or None if there is none within so many seconds."""
     try:
         return await asyncio.wait_for(asked, timeout)
     except asyncio.TimeoutError:
@@ -97,11 +142,61 @@ async def within(asked: Coroutine[Any, Any, T], timeout: float | None) -> T | No
 def each(items: AsyncIterator[T]) -> Iterator[T]:
     """The items, one at a time."""
     end = object()
-    origin = Origin()
 
     async def following() -> object:
         return await anext(items, end)
 
     while (item := run(following())) is not end:
         yield cast(T, item)
-        origin.check()
+
+
+def blocking(method: Callable[Concatenate[A, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Any, P], T]:
+    """A method that waits for one of the inner object."""
+
+    @functools.wraps(method)
+    def bridge(self: Any, *arguments: P.args, **named: P.kwargs) -> T:
+        return run(method(self._inner, *arguments, **named))
+
+    return bridge  # type: ignore[return-value]
+
+
+def blocking_within(method: Callable[[A], Coroutine[Any, Any, T]]) -> Within[T]:
+    """The same with a timeout in seconds, after which it returns None."""
+
+    @functools.wraps(method)
+    def bridge(self: Any, timeout: float | None = None) -> T | None:
+        return run(within(method(self._inner), timeout))
+
+    return bridge  # type: ignore[return-value]
+
+
+def iterating(method: Callable[Concatenate[A, P], AsyncIterator[T]]) -> Callable[Concatenate[Any, P], Iterator[T]]:
+    """A method that iterates over the items of one of the inner object."""
+
+    @functools.wraps(method)
+    def bridge(self: Any, *arguments: P.args, **named: P.kwargs) -> Iterator[T]:
+        return each(method(self._inner, *arguments, **named))
+
+    return bridge  # type: ignore[return-value]
+
+
+def making(kind: Callable[[R], T], method: Callable[Concatenate[A, P], R]) -> Callable[Concatenate[Any, P], T]:
+    """A method that makes this kind of bridge to what one of the inner object returns."""
+
+    @functools.wraps(method)
+    def bridge(self: Any, *arguments: P.args, **named: P.kwargs) -> T:
+        return kind(method(self._inner, *arguments, **named))
+
+    return bridge  # type: ignore[return-value]
+
+
+def obtaining(
+    kind: Callable[[R], T], method: Callable[Concatenate[A, P], Coroutine[Any, Any, R]]
+) -> Callable[Concatenate[Any, P], T]:
+    """The same for one that is waited for."""
+
+    @functools.wraps(method)
+    def bridge(self: Any, *arguments: P.args, **named: P.kwargs) -> T:
+        return kind(run(method(self._inner, *arguments, **named)))
+
+    return bridge  # type: ignore[return-value]

@@ -8,19 +8,16 @@ import functools
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, NoReturn, ParamSpec, TypeVar
 
 from typing_extensions import Self
 
-from tenure._link.backoff import Backoff
-from tenure.aio._jobs import Jobs, either
-from tenure.aio._waiting import Cancelling
-from tenure.aio.guard import Guard, Hold
-from tenure.clock import MILLISECOND, NEVER, SECOND, Seconds, nanoseconds
-from tenure.errors import InvalidError, Lost, LostError, LostReason, TenureError
-from tenure.leader import Leader, leader_after
-from tenure.model import Events, Snapshot
-from tenure.request import ElectionOptions, LockOptions
+from tenure import v1
+from tenure.aio.guard import Cancelling, Guard, Hold
+from tenure.aio.lock import LockRequest
+from tenure.backoff import Backoff
+from tenure.clock import Seconds, seconds
+from tenure.error import ClosedError, ForkedError, InvalidError, Lost, LostError, LostReason, TenureError
 
 if TYPE_CHECKING:
     from tenure.aio.client import Client
@@ -30,32 +27,37 @@ log = logging.getLogger("tenure")
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Pauses between campaigns that fail: from this ...
-FIRST_PAUSE = 50 * MILLISECOND
-#: ... to this.
-LONGEST_PAUSE = 500 * MILLISECOND
-#: A loop that waits for its next body tells that it goes on, so many times before it would count as stalled.
+#: Pauses between failed campaigns, in seconds: from this ...
+FIRST_PAUSE = 0.05
+#: ... to this ...
+LONGEST_PAUSE = 0.5
+#: ... or, for a candidate in the background, after rejections that are not temporary, to this.
+LONGEST_PAUSE_IF_REJECTED = 10.0
+#: A loop that waits for its next body reports progress this number of times before it would count as stalled ...
 TICKS_WHILE_WAITING = 3
-
-#: One term of leading, from an election won to its loss: `release` resigns, `transfer_to` steps down in favour of a candidate.
-Leadership = Guard
+#: ... and the shortest interval of these reports, in seconds.
+SHORTEST_TICK = 0.001
 
 
 class Election:
-    """One candidate's part in an election. The leader is whoever holds the lock of the election's name.
+    """A candidacy in an election. The leader is the holder of the lock of the election's name.
 
-    As a context manager it stands as a candidate in the background: functions that are `leader_only` then run while it leads.
+    As a context manager it is a candidate in the background: functions that are `leader_only` then run while it leads. That candidate
+    tries on after every failure of a server, also after rejections that are not temporary, with pauses of up to 10 s.
     """
 
-    def __init__(self, client: Client, name: str, options: ElectionOptions) -> None:
+    def __init__(self, client: Client, name: str, request: LockRequest, stall_after: Seconds | None) -> None:
         self._client = client
         self._name = name
-        self._options = cast(LockOptions, options)
-        within = options.get("stall_after")
-        self._stall_after = None if within is None else nanoseconds(within)
+        self._request = request
+        self._stall_after = None if stall_after is None else seconds(stall_after, "stall_after")
         self._hold: Hold | None = None
-        self._standing: asyncio.Task[NoReturn] | None = None
-        self._jobs = Jobs()
+        self._candidate: asyncio.Task[NoReturn] | None = None
+        self._is_healthy = False
+        #: The `leader_only` functions that run: each ends before the candidate resigns, so that none runs beside the next leader's.
+        self._jobs = 0
+        self._idle = asyncio.Event()
+        self._resigns = asyncio.Event()
 
     @property
     def name(self) -> str:
@@ -65,187 +67,217 @@ class Election:
     @property
     def leadership(self) -> Hold | None:
         """The hold of this candidate while it leads, by `lead`, `lead_every` or as a context manager; decided by the clock at this
-        very moment."""
+        moment."""
         hold = self._hold
         return hold if hold is not None and hold.is_valid() else None
 
-    async def campaign(self) -> Leadership:
-        """Waits until this candidate leads."""
-        return await self._client.lock(self._name, **self._options).acquire()
+    def is_healthy(self) -> bool:
+        """Whether the candidate in the background takes part: not if there is none, and not while its campaigns fail."""
+        return self._is_healthy and self._candidate is not None and not self._candidate.done()
+
+    async def campaign(self) -> Guard:
+        """Waits until this candidate leads. Returns its hold of the lock, until whose loss or release it leads: one term, with a token
+        greater than those of all earlier terms."""
+        return await self._request.acquire()
 
     async def lead(self, body: Callable[[Hold], Awaitable[object]]) -> NoReturn:
-        """Campaigns, runs `body` while this candidate leads, and so on for ever: after a loss, and when the body has returned (it
-        then resigns). The body is cancelled when the leadership is lost; each time it leads it has a new token.
+        """Campaigns, runs `body` while this candidate leads, and repeats this after a loss, and when the body has returned (the
+        candidate then resigns). The body is cancelled when the leadership is lost; each term has a new token.
 
-        When the server asks for a handoff (`Hold.transfer_requested`), the body may go on until the drain is nearly over; then it
+        When the server asks for a handoff (`Hold.transfer_requested`), the body may continue until the drain is nearly over; then it
         is cancelled, and this candidate resigns, which confirms the handoff.
 
-        Never returns: cancel it to resign and stop. Raises what trying again cannot cure: InvalidError, ClosedError, refusals other
-        than those of a passing outage, and what the body raises.
+        Never returns: cancel it to resign and stop. Raises errors that a retry cannot fix: InvalidError, ClosedError, rejections other
+        than those of a temporary outage, and what the body raises.
         """
-        while True:
-            leadership = await self.win()
-            try:
-                async with Cancelling(_over(leadership.hold)):
-                    await body(leadership.hold)
-            finally:
-                await self.step_down(leadership)
+        await self._lead(body, is_patient=False)
 
     async def lead_every(self, period: Seconds, body: Callable[[Hold], Awaitable[object]]) -> NoReturn:
-        """Runs `body` at once on leading, and then every `period` while this candidate leads; campaigns again after a loss. A body
-        that takes longer than the period delays the next. A body that hangs loses the leadership only with `stall_after`. When the
-        server asks for a handoff, the body that runs may come to its end within the drain, and no other begins.
+        """Runs `body` at the start of each term, and then every `period` while this candidate leads; campaigns again after a loss. A
+        body that takes longer than the period delays the next. It is cancelled when the leadership is lost. A hung body loses the
+        leadership only with `stall_after`. When the server asks for a handoff, the running body may end within the drain, and no
+        other begins.
 
         Never returns, as `lead`. InvalidError for a period of zero.
         """
-        every = nanoseconds(period) / SECOND
-        if every <= 0:
-            raise InvalidError("period", "it is to be more than zero")
+        every = self.period(period)
 
         async def bodies(hold: Hold) -> None:
-            next_at = self._client._connection.loop.time()
+            loop = asyncio.get_running_loop()
+            next_at = loop.time()
             while await self.rest(hold, next_at):
-                next_at = self._client._connection.loop.time() + every
+                next_at = loop.time() + every
                 await body(hold)
                 hold.tick()
 
         await self.lead(bodies)
 
     def leader_only(self, function: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T | None]]:
-        """Has a function, such as a job of a scheduler, run only while this candidate leads: else it does nothing, and answers
-        None. It is cancelled when the leadership is lost or about to be given up, and then raises LostError; this candidate
+        """Decorates a function, such as a job of a scheduler: it runs only while this candidate leads, and otherwise does nothing and
+        returns None. It is cancelled when the leadership is lost or about to be released, and then raises LostError; this candidate
         resigns only when it has ended."""
 
         @functools.wraps(function)
         async def only(*arguments: P.args, **named: P.kwargs) -> T | None:
-            hold = self.leadership
+            hold = await self.begin_job()
             if hold is None:
                 return None
-            over = self._jobs.begin()
             try:
-                async with Cancelling(either(hold, over)):
+                async with Cancelling(hold.lost(), self._resigns.wait()):
                     return await function(*arguments, **named)
             finally:
-                self._jobs.end()
-            hold.check()
-            raise LostError(Lost(LostReason.RELEASED))
+                await self.end_job()
+            raise LostError(hold.lost_reason or Lost(LostReason.RELEASED))
 
         return only
 
-    async def begin_job(self) -> Hold | None:
-        """Has this candidate not resign until `end_job`, if it leads: what `leader_only` does before the function."""
-        hold = self.leadership
-        if hold is not None:
-            self._jobs.begin()
-        return hold
+    async def leader(self) -> v1.Claim | None:
+        """The claim of the current leader."""
+        return _holder(await self._client.get_lock(self._name))
 
-    async def end_job(self) -> None:
-        """What `leader_only` does after the function."""
-        self._jobs.end()
-
-    async def leader(self) -> Leader | None:
-        """Who leads now."""
-        return Leader.of((await self._client.get_lock(self._name)).holder)
-
-    async def observe(self) -> AsyncGenerator[Leader | None, None]:
-        """Who leads, now and after each change; None while nobody does. Goes on by itself after failures."""
-        leader: Leader | None = None
-        is_told = False
-        async with self._client.watch(names=[self._name]) as watch:
-            async for item in watch:
+    async def observe(self) -> AsyncGenerator[v1.Claim | None, None]:
+        """The claim of the leader, now and after each change; None while there is no leader. Continues by itself after failures."""
+        leader: v1.Claim | None = None
+        is_first = True
+        async with self._client.watch(v1.WatchRequest(names=[self._name])) as watch:
+            async for response in watch:
                 before = leader
-                if isinstance(item, Snapshot):
-                    lock = next((lock for lock in item.locks if lock.name == self._name), None)
-                    leader = Leader.of(lock.holder) if lock is not None else None
-                elif isinstance(item, Events):
-                    leader = leader_after(item.events, leader)
-                else:
+                if response.HasField("snapshot"):
+                    leader = next((_holder(lock) for lock in response.snapshot.locks if lock.name == self._name), None)
+                elif not response.HasField("events"):
                     continue
-                if leader != before or not is_told:
-                    is_told = True
+                for event in response.events.events:
+                    leader = leader_after(event, leader)
+                if leader != before or is_first:
+                    is_first = False
                     yield leader
 
     async def __aenter__(self) -> Self:
-        self._standing = asyncio.ensure_future(self.lead(_until_cancelled))
-        self._standing.add_done_callback(self._stands_no_more)
+        self._client._connection.check()
+        self._candidate = asyncio.ensure_future(self._lead(_until_cancelled, is_patient=True))
+        self._candidate.add_done_callback(self._ended)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._standing is not None and self._client._connection.origin.is_here:
-            self._standing.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._standing
+        if self._candidate is not None and self._client._connection.is_here:
+            self._candidate.cancel()
+            with contextlib.suppress(asyncio.CancelledError, ClosedError):
+                await self._candidate
 
-    def _stands_no_more(self, standing: asyncio.Task[NoReturn]) -> None:
-        """Tells at once of a failure for good, which is else raised on exit only."""
-        if not standing.cancelled() and (error := standing.exception()) is not None:
-            log.error("not a candidate for %s any more: %s", self._name, error)
+    def _ended(self, candidate: asyncio.Task[NoReturn]) -> None:
+        if not candidate.cancelled() and (error := candidate.exception()) is not None:
+            log.error("no longer a candidate for %s: %s", self._name, error)
 
-    async def win(self) -> Leadership:
-        """Campaigns, again and again, until this candidate leads: what `lead` does before each body."""
-        pauses = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+    async def _lead(self, body: Callable[[Hold], Awaitable[object]], *, is_patient: bool) -> NoReturn:
+        while True:
+            leadership = await self.win(is_patient=is_patient)
+            try:
+                async with Cancelling(leadership.lost(), _drained(leadership)):
+                    await body(leadership.hold)
+            finally:
+                await self.step_down(leadership)
+
+    async def win(self, *, is_patient: bool = False) -> Guard:
+        """Campaigns until this candidate leads: the part of `lead` before each body. A patient one tries on after all rejections."""
+        soon, later = Backoff(FIRST_PAUSE, LONGEST_PAUSE), Backoff(FIRST_PAUSE, LONGEST_PAUSE_IF_REJECTED)
+        self._is_healthy = True
         while True:
             try:
                 leadership = await self.campaign()
             except TenureError as error:
-                if not error.is_transient and not isinstance(error, LostError):
+                self._is_healthy = isinstance(error, LostError)
+                is_temporary = error.is_transient or isinstance(error, LostError)
+                if isinstance(error, ClosedError | ForkedError | InvalidError) or not (is_temporary or is_patient):
                     raise
                 log.warning("the campaign for %s failed, and starts over: %s", self._name, error)
-                await asyncio.sleep(pauses.next_pause() / SECOND)
+                await asyncio.sleep((soon if is_temporary else later).next_pause())
                 continue
             log.info("leading %s with token %s", self._name, leadership.token)
+            self._is_healthy = True
+            self._resigns.clear()
             self._hold = leadership.hold
             return leadership
 
-    async def step_down(self, leadership: Leadership) -> None:
-        """Resigns, or takes note of the loss: what `lead` does after each body."""
+    async def step_down(self, leadership: Guard) -> None:
+        """Resigns, once all jobs have ended: the part of `lead` after each body."""
         self._hold = None
-        await self._jobs.stop(leadership.hold)
+        self._resigns.set()
+        if self._jobs > 0:
+            waits = (asyncio.ensure_future(self._idle.wait()), asyncio.ensure_future(leadership.lost()))
+            try:
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for wait in waits:
+                    wait.cancel()
         lost = leadership.lost_reason
-        if lost is not None:
-            log.warning("the leadership of %s is lost: %s", self._name, lost)
-            leadership.drop()
-            return
         try:
             await leadership.release()
         except TenureError as error:
-            log.warning("did not resign from %s cleanly: %s", self._name, error)
+            problem = "the leadership of %s is lost: %s" if lost else "did not resign from %s cleanly: %s"
+            log.warning(problem, self._name, error)
 
     async def rest(self, hold: Hold, until: float) -> bool:
-        """Waits between two bodies, until then in the event loop's time: what `lead_every` does. To wait is no stall, however long
-        it takes. Answers whether this candidate leads on: there is nothing to drain now, and the process may have been paused."""
-        loop = asyncio.get_running_loop()
-        within = self._stall_after
-        often = NEVER if within is None else max(within // TICKS_WHILE_WAITING, MILLISECOND)
-        over = (asyncio.ensure_future(hold.lost()), asyncio.ensure_future(hold.transfer_requested()))
+        """Waits between two bodies of `lead_every`, until then in the event loop's time. Waiting is no stall, however long it takes.
+        Returns whether this candidate still leads: there is nothing to drain now, and the process may have been paused."""
+        loop, within = asyncio.get_running_loop(), self._stall_after
+        often = None if within is None else max(within / TICKS_WHILE_WAITING, SHORTEST_TICK)
+        ends = (asyncio.ensure_future(hold.lost()), asyncio.ensure_future(hold.transfer_requested()))
         try:
-            while (left := until - loop.time()) > 0 and not any(task.done() for task in over):
+            while (left := until - loop.time()) > 0 and not any(end.done() for end in ends):
                 hold.tick()
-                await asyncio.wait(over, timeout=min(left, often / SECOND), return_when=asyncio.FIRST_COMPLETED)
+                nap = left if often is None else min(left, often)
+                await asyncio.wait(ends, timeout=nap, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in over:
-                task.cancel()
+            for end in ends:
+                end.cancel()
         hold.tick()
         return hold.transfer_request is None and hold.is_valid()
+
+    async def begin_job(self) -> Hold | None:
+        """Returns the hold if this candidate leads, which then resigns only after `end_job`."""
+        hold = self.leadership
+        if hold is not None:
+            self._jobs += 1
+            self._idle.clear()
+        return hold
+
+    async def end_job(self) -> None:
+        """Ends a job."""
+        self._jobs -= 1
+        if self._jobs == 0:
+            self._idle.set()
+
+    @staticmethod
+    def period(period: Seconds) -> float:
+        """The period of `lead_every`, in seconds."""
+        every = seconds(period, "period")
+        if every <= 0:
+            raise InvalidError("period", "it must be more than zero")
+        return every
+
+
+def leader_after(event: v1.Event, leader: v1.Claim | None) -> v1.Claim | None:
+    """The claim of the leader after an event, if this was it before."""
+    if event.type in (v1.EVENT_TYPE_GRANTED, v1.EVENT_TYPE_TRANSFERRED, v1.EVENT_TYPE_UPDATED):
+        return event.claim
+    # The end of a waiter's claim changes nothing.
+    is_end = event.type in (v1.EVENT_TYPE_ENDED, v1.EVENT_TYPE_LINGERING)
+    return None if is_end and leader is not None and leader.token == event.claim.token else leader
+
+
+def _holder(lock: v1.Lock) -> v1.Claim | None:
+    """The first claim that holds a lock. One that only lingers does not hold it."""
+    return next((claim for claim in lock.holders if claim.state == v1.CLAIM_STATE_HELD), None)
 
 
 async def _until_cancelled(_: Hold) -> None:
     await asyncio.get_running_loop().create_future()
 
 
-async def _over(hold: Hold) -> None:
-    """Waits until the body has to stop: the hold is lost, or a handoff was asked for and its drain is nearly over."""
-    tasks = (asyncio.ensure_future(hold.lost()), asyncio.ensure_future(_drained(hold)))
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-
-
 async def _drained(hold: Hold) -> None:
+    """Waits until the body must stop for a handoff, whose drain is nearly over."""
     request = await hold.transfer_requested()
-    while request.remaining > 0:  # noqa: ASYNC110 - the clock runs on in suspend, timers do not
+    while request.remaining > 0:  # noqa: ASYNC110 - timers stop in suspend, the clock does not
         await asyncio.sleep(request.remaining)

@@ -3,99 +3,262 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
+from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
-from tenure._link.backoff import Backoff
-from tenure.aio.election import FIRST_PAUSE, LONGEST_PAUSE
-from tenure.aio.membership import Membership
-from tenure.clock import SECOND
-from tenure.errors import LostError, RefusedError, TenureError
-from tenure.model import Assignments, Group
-from tenure.request import GroupOptions, own_session
-from tenure.standing import Standing
+from typing_extensions import Self
+
+from tenure import presence, v1
+from tenure.aio.calls import groups
+from tenure.aio.session import Session
+from tenure.backoff import Backoff
+from tenure.declare import Busy, Declarer, Part
+from tenure.error import (
+    ClosedError,
+    ForkedError,
+    InvalidError,
+    Lost,
+    LostError,
+    LostReason,
+    RefusedError,
+    TenureError,
+    UnavailableError,
+)
+from tenure.group import Assignments, Standing
 
 if TYPE_CHECKING:
     from tenure.aio.client import Client
-    from tenure.aio.session import Session
 
 log = logging.getLogger("tenure")
 
+#: Pauses between failed attempts to join or to assign, in seconds: from this ...
+FIRST_PAUSE = 0.05
+#: ... to this.
+LONGEST_PAUSE = 0.5
+
 
 class GroupRequest:
-    """How to take part in a group. Nothing is asked before one of its methods is awaited."""
+    """How to join a group. Nothing is requested before one of its methods is awaited."""
 
-    def __init__(self, client: Client, name: str, session: Session | None, options: GroupOptions) -> None:
+    def __init__(
+        self, client: Client, session: Session | None, open: v1.DeclaredSession, membership: v1.DeclaredMembership
+    ) -> None:
         self._client = client
-        self._name = name
         self._session = session
-        self._options = options
+        self._membership = membership
+        self._declarer = Declarer(client._connection, None if session is None else session._item, open)
 
     async def join(self) -> Membership:
-        """Joins the group. If the session is a member already, it stays the member that it is.
+        """Joins the group. A session joins a group once: RefusedError with MEMBERSHIP_OVERLAP if it is a member already.
 
-        Any member may come to lead, and a leader that assigns nothing leaves all without assignments: have `Membership.lead` run,
-        unless assignments are of no use to the group. RefusedError (a limit is reached, ...), LostError if the session is.
+        Any member may become the leader, and while a leader assigns nothing, no member has an assignment: run `Membership.lead`, unless
+        the group uses no assignments. RefusedError (a limit is reached, ...), LostError if the session is, UnavailableError.
         """
-        from tenure.aio.session import Session
-
-        session = self._session
-        if session is None:
-            session = await Session.open(self._client._connection, own_session(self._options))
+        part = await self._declarer.obtain(self._membership, (None, None), 0.0)
+        if isinstance(part, Busy):
+            raise UnavailableError("the membership did not begin")
+        session = self._session or Session(part, self._declarer.open or v1.DeclaredSession(), is_own=True)
         try:
-            number, group = await self._client.join_group(self._name, session.id, self._options.get("metadata", {}))
+            return Membership(self._client, part, session, await self._client.get_group(self._membership.group))
         except BaseException:
-            if self._session is None:
-                session.close_in_background()
+            part.drop()
             raise
-        return Membership(self._client, session, self._session is None, number, group)
 
-    async def take_part(self, divide: Callable[[Group], Assignments], told: Callable[[Standing], object]) -> NoReturn:
-        """Joins the group and stays in it: leads whenever it is this member's turn, which is computing with `divide` what each member
-        is assigned, each time that members or config have changed; and calls `told` with where this member stands, at once and
-        after each change. When the membership is lost, `told` is told so, and joins again, as a new member.
+    async def take_part(
+        self, divide: Callable[[v1.Group], Assignments], on_change: Callable[[Standing], object]
+    ) -> NoReturn:
+        """Joins the group and remains in it. While this member leads, computes the assignments with `divide`, each time that members or
+        config have changed. Calls `on_change` with the member's standing, at once and after each change. When the membership is lost,
+        calls it with the loss, and joins again, as a new member.
 
-        Never returns: cancel it to leave and stop. Both should be quick. Raises what trying again cannot cure.
+        Never returns: cancel it to leave and stop. Both functions should be quick. Raises errors that a retry cannot fix.
         """
-        pauses = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+        backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         while True:
             try:
                 membership = await self.join()
             except TenureError as error:
-                if not self._may_join_later(error):
+                is_own_loss = self._session is None and isinstance(error, LostError)
+                if not error.is_transient and not is_own_loss:
                     raise
-                log.warning("did not join %s, and tries again: %s", self._name, error)
-                await asyncio.sleep(pauses.next_pause() / SECOND)
+                log.warning("did not join %s, and tries again: %s", self._membership.group, error)
+                await asyncio.sleep(backoff.next_pause())
                 continue
-            pauses.reset()
-            await self._stay(membership, divide, told)
-            if self._session is not None:
-                raise LostError(membership.standing.lost or await membership.lost())
+            backoff.reset()
+            async with membership:
+                await _stay(membership, divide, on_change)
+            lost = membership.standing.lost
+            log.warning("the membership of %s is lost: %s", self._membership.group, lost)
+            if self._session is not None and lost is not None:
+                raise LostError(lost)
 
-    async def _stay(
-        self, membership: Membership, divide: Callable[[Group], Assignments], told: Callable[[Standing], object]
-    ) -> None:
-        following = asyncio.ensure_future(_follow(membership, told))
-        leading = asyncio.ensure_future(membership.lead(divide))
+
+class Membership:
+    """A membership in a group, until it is left or lost. `leave`, or use it as a context manager."""
+
+    def __init__(self, client: Client, part: Part, session: Session, group: v1.Group) -> None:
+        self._client = client
+        self._part = part
+        self._session = session
+        number = part.item.state.member if isinstance(part.item.state, v1.JoinedState) else 0
+        self._standing = Standing(number, group)
+        self._changed = asyncio.Event()
+        self._following = asyncio.ensure_future(self._follow())
+
+    @property
+    def number(self) -> int:
+        """This member's number: rises in order of joining."""
+        return self._standing.number
+
+    @property
+    def session(self) -> Session:
+        """The session that is the member."""
+        return self._session
+
+    @property
+    def standing(self) -> Standing:
+        """The standing of this member. Whether the membership is lost is decided by the clock at this moment: a process that was paused
+        for too long sees the loss when it resumes."""
+        return replace(self._standing, lost=self._standing.lost or self._part.item.lost_reason())
+
+    @property
+    def leads(self) -> bool:
+        """Whether this member leads."""
+        return self.standing.leads
+
+    async def standings(self) -> AsyncGenerator[Standing, None]:
+        """The standing of this member, now and after each change: members, leader, config, assignments, and the loss, which is the
+        last. A slow reader sees only the latest."""
+        last: Standing | None = None
+        while last is None or last.lost is None:
+            changed, standing = self._changed, self._standing
+            if standing == last:
+                await changed.wait()
+            else:
+                last = standing
+                yield standing
+
+    async def lost(self) -> Lost:
+        """Waits until the membership is lost: before the others could be notified of it, or as soon as the server reports it."""
+        return await presence.lost(self._part.item)
+
+    async def assign(self, group: v1.Group, assignments: Assignments) -> int:
+        """Assigns something to every member, as the leader of this state of the group: `group` is from a standing in which this member
+        leads. Returns the revision of the assignments.
+
+        RefusedError with STALE_ASSIGNMENT if the group has changed since, with NOT_LEADER if this member does not lead, with
+        INVALID_FIELD if the assignments do not fit the members; LostError; UnavailableError.
+        """
+        if (lost := self.standing.lost) is not None:
+            raise LostError(lost)
+        if not group.HasField("leader") or group.leader.member != self.number:
+            raise InvalidError("group", "this member does not lead it")
+        request = v1.AssignGroupRequest(
+            group=group.name,
+            session_id=self._session.id,
+            token=group.leader.token,
+            membership_revision=group.membership_revision,
+            config_revision=group.config_revision,
+            assignments=assignments,
+        )
+        reply = await self._part.connection.call(lambda at: groups(at).AssignGroup, request)
+        return reply.assignments_revision
+
+    async def lead(self, divide: Callable[[v1.Group], Assignments]) -> NoReturn:
+        """While this member leads: computes the assignments with `divide`, and sends them, each time that members or config have
+        changed. `divide` should be quick; `tenure.assign` returns assignments that fit.
+
+        Never returns: cancel it to stop. LostError when the membership is lost; rejections other than those of a temporary outage.
+        """
+        backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+        async for standing in self.standings():
+            while standing.leads and not standing.is_current and standing == self._standing:
+                try:
+                    await self.assign(standing.group, divide(standing.group))
+                    backoff.reset()
+                    break
+                except TenureError as error:
+                    if isinstance(error, RefusedError) and error.reason in ("STALE_ASSIGNMENT", "NOT_LEADER"):
+                        # The group has changed meanwhile: the next standing shows it.
+                        break
+                    if not error.is_transient:
+                        raise
+                    log.warning("did not assign, and tries again: %s", error)
+                await asyncio.sleep(backoff.next_pause())
+        raise LostError(self._standing.lost or Lost(LostReason.CLOSED))
+
+    async def leave(self) -> None:
+        """Leaves the group, and returns when the server has recorded it. A session that was opened for the membership is closed.
+
+        LostError if the membership had ended before; UnavailableError if no server confirmed it in time: it then ends by the session's
+        TTL, or with the session in which it was made.
+        """
+        await self._part.end()
+
+    async def _follow(self) -> None:
+        """Keeps the standing up to date, until the membership is lost."""
+        updating = asyncio.ensure_future(self._update())
         try:
-            await asyncio.wait({following, leading}, return_when=asyncio.FIRST_COMPLETED)
-            if leading.done() and not isinstance(leading.exception(), LostError):
-                await leading
-            # A loss is told by the other half.
-            await following
+            lost = await self.lost()
+            self._change(replace(self._standing, lost=lost))
         finally:
-            for task in (following, leading):
-                task.cancel()
-            await asyncio.gather(following, leading, return_exceptions=True)
-            membership.drop()
+            updating.cancel()
 
-    def _may_join_later(self, error: TenureError) -> bool:
-        is_gone = isinstance(error, RefusedError) and error.reason in ("SESSION_NOT_FOUND", "SESSION_ENDED")
-        is_lost = isinstance(error, LostError) or is_gone
-        return error.is_transient or (is_lost and self._session is None)
+    async def _update(self) -> None:
+        """Updates the group by a watch, until the client is closed."""
+        name, backoff = self._standing.group.name, Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+        while True:
+            try:
+                async with self._client.watch(v1.WatchRequest(groups=[name])) as watch:
+                    async for response in watch:
+                        backoff.reset()
+                        for group in (*response.snapshot.groups, *response.events.groups):
+                            # A state without this member is from before it joined, or its end is about to be reported.
+                            if group.name == name and any(one.number == self.number for one in group.members):
+                                self._change(replace(self._standing, group=group))
+            except (ClosedError, ForkedError):
+                return
+            except TenureError as error:
+                log.warning("the group %s cannot be watched: %s", name, error)
+            await asyncio.sleep(backoff.next_pause())
+
+    def _change(self, standing: Standing) -> None:
+        if standing != self._standing and self._standing.lost is None:
+            self._standing = standing
+            changed, self._changed = self._changed, asyncio.Event()
+            changed.set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(LostError):
+            await self.leave()
 
 
-async def _follow(membership: Membership, told: Callable[[Standing], object]) -> None:
-    async for standing in membership.standings():
-        told(standing)
+async def _stay(
+    membership: Membership, divide: Callable[[v1.Group], Assignments], on_change: Callable[[Standing], object]
+) -> None:
+    """Leads, and follows the standings, until the membership is lost."""
+
+    async def follow() -> None:
+        async for standing in membership.standings():
+            on_change(standing)
+
+    following, leading = asyncio.ensure_future(follow()), asyncio.ensure_future(membership.lead(divide))
+    try:
+        await asyncio.wait({following, leading}, return_when=asyncio.FIRST_COMPLETED)
+        if leading.done() and not isinstance(leading.exception(), LostError):
+            await leading
+        # The other half reports the loss.
+        await following
+    finally:
+        for task in (following, leading):
+            task.cancel()
+        await asyncio.wait({following, leading})

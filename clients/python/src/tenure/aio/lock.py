@@ -1,21 +1,20 @@
-"""Asking for locks, and running something only while they are held."""
+"""Acquires locks, and runs work only while they are held."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from tenure import clock
-from tenure._engine.claims import AcquireSpec, Grant
-from tenure.aio._waiting import Cancelling, replying
-from tenure.aio.guard import Guard, Hold, give_back
-from tenure.clock import Seconds, nanoseconds
-from tenure.errors import LostError, TenureError, UnavailableError
-from tenure.model import Busy
+from tenure import v1
+from tenure.aio.guard import Cancelling, Guard, Hold
+from tenure.clock import Seconds, seconds
+from tenure.declare import Busy, Declarer
+from tenure.error import LostError, TenureError, UnavailableError
+from tenure.options.session import declared_claim, progress_within
 
 if TYPE_CHECKING:
     from tenure.aio.session import Session
@@ -24,10 +23,13 @@ T = TypeVar("T")
 
 log = logging.getLogger("tenure")
 
+#: The upper bound of a wait, in seconds: clocks cannot represent all durations.
+LONGEST_WAIT = 10 * 365 * 86_400.0
+
 
 @dataclass(frozen=True)
 class Done(Generic[T]):
-    """The body ran to its end."""
+    """The body has run to its end."""
 
     value: T
 
@@ -36,46 +38,51 @@ class Done(Generic[T]):
 
 
 class LockRequest:
-    """What to ask for, and how. Nothing is asked before one of its methods is awaited, or it is entered.
+    """A request for one or more locks. Nothing is requested before one of its methods is awaited, or it is entered.
 
-    As a context manager it waits for the locks, gives the hold, and gives the locks back. If the hold is lost meanwhile, the body
-    is cancelled before the server could give the locks to others, and the context manager raises LostError; work that the body
-    started elsewhere (threads, processes, other tasks) it must stop itself. Cancelling a call gives up: what was or is being
-    granted is given back in the background.
-
-    Tasks that ask for the same name in the same session queue up in the client, in order of arrival.
+    As a context manager it waits for the locks, returns the hold, and releases the locks. If the hold is lost meanwhile, the body is
+    cancelled before the server could grant the locks to others, and the context manager raises LostError. The body must itself stop
+    work that it started elsewhere (threads, processes, other tasks). A call that is cancelled leaves nothing behind: what was
+    requested is withdrawn in the background, even if it has just been granted.
     """
 
-    def __init__(self, session: Callable[[], Awaitable[Session]], spec: AcquireSpec, *, is_own: bool) -> None:
+    def __init__(
+        self, declarer: Declarer, session: Session | None, claim: v1.DeclaredClaim, stall_after: Seconds | None
+    ) -> None:
+        progress_within(stall_after)
+        self._declarer = declarer
         self._session = session
-        self._spec = spec
-        #: Whether the session is there for this request only.
-        self._is_own = is_own
-        #: What each task that has entered it is in.
+        self._claim = claim
+        self._stall_after = stall_after
+        #: The scopes that each task has entered.
         self._scopes: dict[asyncio.Task[object] | None, list[HoldScope]] = {}
 
     async def acquire(self) -> Guard:
-        """Waits for the locks, for as long as it takes. LostError if the session was lost while waiting."""
-        guard = await self._ask(None)
+        """Waits for the locks, for as long as it takes.
+
+        LostError if the session was lost while waiting; RefusedError; UnavailableError if no session could be opened in time.
+        """
+        guard = await self._acquire(None)
         if isinstance(guard, Busy):
             raise UnavailableError("the wait was ended by the server")
         return guard
 
     async def try_acquire(self) -> Guard | Busy:
-        """Tries once. That somebody else holds the locks is no error: then it is Busy, which is false."""
-        return await self._ask(0)
+        """Makes one attempt. Locks held by another claim are no error: then it returns Busy, which is false."""
+        return await self._acquire(0.0)
 
     async def acquire_within(self, wait: Seconds) -> Guard | Busy:
-        """Waits for the locks, at most this long (at most 365 days)."""
-        return await self._ask(max(nanoseconds(wait), 0))
+        """Waits for the locks, at most this long (at most 10 years)."""
+        return await self._acquire(min(max(seconds(wait, "wait"), 0.0), LONGEST_WAIT))
 
     async def run(self, body: Callable[[Hold], Awaitable[T]]) -> T:
-        """Waits for the locks, runs `body` while they are held, and gives them back. LostError if the body was cancelled."""
+        """Waits for the locks, runs `body` while they are held, and releases them. LostError if the body was cancelled because the
+        hold was lost."""
         async with HoldScope(await self.acquire()) as hold:
             return await body(hold)
 
     async def try_run(self, body: Callable[[Hold], Awaitable[T]]) -> Done[T] | Busy:
-        """Tries once; if the locks are free, runs `body` as `run` does."""
+        """Makes one attempt; if the locks are free, runs `body` as `run` does."""
         guard = await self.try_acquire()
         if isinstance(guard, Busy):
             return guard
@@ -97,40 +104,35 @@ class LockRequest:
             del self._scopes[task]
         await scope.__aexit__(kind, error, traceback)
 
-    async def _ask(self, wait: int | None) -> Guard | Busy:
-        session = await self._session()
-        try:
-            granted = await self._ask_in(session, wait)
-        except BaseException:
-            self._let_go(session)
-            raise
-        if isinstance(granted, Busy):
-            self._let_go(session)
-            return granted
-        return Guard(session, granted, owns_session=self._is_own)
+    async def _acquire(self, wait: float | None) -> Guard | Busy:
+        from tenure.aio.session import Session
 
-    def _let_go(self, session: Session) -> None:
-        if self._is_own:
-            session.close_in_background()
+        claim = v1.DeclaredClaim()
+        claim.CopyFrom(self._claim)
+        claim.queue = wait != 0
+        # Each attempt has a session and progress of its own.
+        progress = progress_within(self._stall_after)
+        part = await self._declarer.obtain(claim, (None, progress), wait)
+        if isinstance(part, Busy):
+            return part
+        if self._session is not None:
+            return Guard(part, self._session)
+        return Guard(part, Session(part, self._declarer.open or v1.DeclaredSession(), is_own=True))
 
-    async def _ask_in(self, session: Session, wait: int | None) -> Grant | Busy:
-        connection = session._connection
-        connection.check_open()
-        future: asyncio.Future[Grant | Busy] = connection.loop.create_future()
-        claims = connection.engine.claims
-        entry = claims.acquire(session._live, self._spec, wait, connection.call_timeout, replying(future), clock.now())
-        connection.wake()
-        try:
-            return await future
-        except asyncio.CancelledError:
-            # Wherever it stands: it may have been granted in the same moment.
-            if entry is not None:
-                give_back(session, entry, owns_session=False)
-            raise
+
+def lock_request(
+    declarer: Declarer,
+    session: Session | None,
+    names: Iterable[str],
+    stall_after: Seconds | None = None,
+    **options: Any,
+) -> LockRequest:
+    """A request with these options."""
+    return LockRequest(declarer, session, declared_claim(names, **options), stall_after)
 
 
 class HoldScope:
-    """Cancels the body when the hold is lost, and gives the locks back."""
+    """Cancels the body when the hold is lost, and releases the locks."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -145,13 +147,11 @@ class HoldScope:
     ) -> None:
         is_ours = await self._cancelling.__aexit__(kind, error, traceback)
         lost = self._guard.lost_reason
-        if lost is None:
-            try:
-                await self._guard.release()
-            except TenureError as problem:
+        try:
+            await self._guard.release()
+        except TenureError as problem:
+            if lost is None:
                 # The body did run under the lock.
-                log.warning("the lock was not given back cleanly: %s", problem)
-            return
-        self._guard.drop()
-        if kind is None or is_ours:
+                log.warning("the lock was not released cleanly: %s", problem)
+        if lost is not None and (kind is None or is_ours):
             raise LostError(lost) from error

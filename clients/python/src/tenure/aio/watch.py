@@ -1,67 +1,109 @@
-"""Watching who holds what, as it changes."""
+"""Watches of locks and groups."""
+
+from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Iterable
 from types import TracebackType
+from typing import TYPE_CHECKING, cast
 
+import grpc.aio
 from typing_extensions import Self
 
-from tenure import clock
-from tenure._engine.watches import Watched
-from tenure._link.connection import Connection
-from tenure.model import WatchItem
+from tenure import clock, v1
+from tenure.backoff import Backoff
+from tenure.connection import Connection
+from tenure.connection.call import reply_of
+from tenure.error import ClosedError, TenureError, UnavailableError
+from tenure.v1.watch_pb2_grpc import WatchServiceStub
+
+if TYPE_CHECKING:
+    from tenure.v1.watch_pb2_grpc import WatchServiceAsyncStub
 
 
 class Watch:
-    """What happens: each revision once and in order, across reconnects. It ends when the client or the watch is closed, and with an
-    error that trying again cannot cure.
+    """Events: each revision once and in order, across reconnects. It ends when the client or the watch is closed, and after an error
+    that a retry cannot fix.
 
-    A reader that is slow loses nothing: the server is asked again from where the reader is. `close` it, or use it as a context
-    manager.
+    The parts of a snapshot are joined to one. A slow reader misses nothing: flow control stops the server, and the watch is resumed
+    after the last revision that the reader has received. `close` it, or use it as a context manager.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        names: Iterable[str],
-        prefixes: Iterable[str],
-        groups: Iterable[str],
-        after_revision: int,
-    ) -> None:
-        connection.check_open()
+    def __init__(self, connection: Connection, request: v1.WatchRequest) -> None:
         self._connection = connection
-        self._told = asyncio.Event()
-        self._watched = Watched(tuple(names), tuple(prefixes), tuple(groups), after_revision, self._told.set)
-        connection.engine.watches.start(self._watched, clock.now())
-        connection.wake()
+        self._request = v1.WatchRequest()
+        self._request.CopyFrom(request)
+        self._request.namespace = connection.namespace
+        self._backoff = Backoff()
+        self._call: grpc.aio.UnaryStreamCall[v1.WatchRequest, v1.WatchResponse] | None = None
+        self._left = asyncio.Event()
+        self._next: asyncio.Task[v1.WatchResponse] | None = None
+        self._is_closed = False
 
     def close(self) -> None:
         """Ends the watch."""
-        if not self._connection.origin.is_here:
-            return
-        self._connection.engine.watches.drop(self._watched)
-        self._connection.wake()
+        if self._connection.is_here and not self._is_closed:
+            self._is_closed = True
+            self._disconnect()
+            if self._next is not None:
+                self._next.cancel()
 
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> WatchItem:
-        self._connection.origin.check()
-        watched = self._watched
-        while not watched.items:
-            if watched.is_over:
-                error, watched.error = watched.error, None
-                raise error or StopAsyncIteration
-            self._told.clear()
-            await self._told.wait()
-        was_paused = watched.is_paused
-        item = self._connection.engine.watches.next(watched, clock.now())
-        if was_paused:
-            self._connection.wake()
-        if item is None:
+    async def __anext__(self) -> v1.WatchResponse:
+        if self._is_closed:
             raise StopAsyncIteration
-        return item
+        try:
+            self._connection.check()
+            self._next = asyncio.ensure_future(self._following())
+            return await self._next
+        except ClosedError:
+            raise StopAsyncIteration from None
+        except asyncio.CancelledError:
+            self._disconnect()
+            if self._is_closed:
+                raise StopAsyncIteration from None
+            raise
+
+    async def _following(self) -> v1.WatchResponse:
+        while True:
+            try:
+                return await self._read()
+            except TenureError as error:
+                self._disconnect()
+                if not error.is_transient:
+                    self._is_closed = True
+                    raise
+            await asyncio.sleep(self._backoff.next_pause())
+
+    async def _read(self) -> v1.WatchResponse:
+        """The next response of the server that the connection uses, until it leaves that server."""
+        whole = v1.Snapshot()
+        locks: dict[str, v1.Lock] = {}
+        while True:
+            if self._call is None:
+                channel, self._left = await self._connection.wire(clock.now() + self._connection.call_timeout)
+                service = cast("WatchServiceAsyncStub", WatchServiceStub(channel))
+                self._call = service.Watch(self._request, metadata=self._connection.signature())
+            response = await reply_of(self._call.read(), self._left)
+            if not isinstance(response, v1.WatchResponse):
+                raise UnavailableError("the server ended the watch")
+            self._backoff.reset()
+            if response.HasField("snapshot"):
+                # Of a lock that changed between two parts, the last state counts.
+                locks.update((lock.name, lock) for lock in response.snapshot.locks)
+                whole.groups.extend(response.snapshot.groups)
+                if response.snapshot.more:
+                    continue
+                whole.locks.extend(locks.values())
+                response.snapshot.CopyFrom(whole)
+            self._request.after_revision = 0 if response.HasField("history_gone") else response.revision
+            return response
+
+    def _disconnect(self) -> None:
+        call, self._call = self._call, None
+        if call is not None:
+            call.cancel()
 
     async def __aenter__(self) -> Self:
         return self
@@ -70,9 +112,3 @@ class Watch:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        watched = getattr(self, "_watched", None)
-        if watched is not None and not watched.is_over and self._connection.origin.is_here:
-            with contextlib.suppress(RuntimeError):
-                self._connection.loop.call_soon_threadsafe(self._connection.engine.watches.drop, watched)

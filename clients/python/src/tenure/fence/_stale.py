@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from tenure.errors import TenureError
+from tenure.error import TenureError
 
-#: As the fence says it. Each driver adds something of its own, before or after. SQLite tells no numbers.
+#: As the fence says it. Each driver adds something of its own, before or after. SQLite reports no numbers.
 _REFUSAL = re.compile(r"\bstale fencing token\b(?: \d+: (\d+) is the highest seen for )?")
 
 
 class StaleTokenError(TenureError):
-    """Another holder has taken over: end the work under this token. Trying again is in vain."""
+    """Another holder has taken over: end the work under this token."""
 
     def __init__(self, name: str, token: int, highest: int) -> None:
         super().__init__(f"stale fencing token {token}: {highest} is the highest seen for {name}")

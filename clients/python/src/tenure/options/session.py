@@ -1,0 +1,159 @@
+"""The options of sessions, locks, elections and groups, and the contract's parameters that they become."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import TypedDict
+
+from tenure import v1
+from tenure.clock import Seconds, to_wire
+from tenure.error import InvalidError
+from tenure.progress import Progress
+
+#: The most bytes of an owner label: the contract's bound.
+LONGEST_OWNER = 255
+
+
+class OwnSessionOptions(TypedDict, total=False):
+    """Of a session that is opened for one request, and ends with it."""
+
+    #: How long the session outlives this program: 0.5 s to 24 h. Default: 10 s.
+    ttl: Seconds
+    #: How long the session outlives this program's connection: 0.1 s to the TTL. Default: none, the TTL alone applies.
+    disconnect_grace: Seconds
+    #: A display name for people: at most 255 bytes. Default: PROGRAM@HOST, of the file name of the running program.
+    owner: str
+    #: The session's id: 1 to 128 bytes. Rejected while another session of this id is open. Default: a new unique id.
+    id: str
+
+
+class SessionOptions(OwnSessionOptions, total=False):
+    """Of a session."""
+
+    #: Labels on the session: at most 4096 bytes in total.
+    metadata: Mapping[str, str]
+    #: Renews the session only while the last `Session.tick` is less than this ago. More than 0. Default: renewed while the client
+    #: runs.
+    stall_after: Seconds
+
+
+class LockOptions(TypedDict, total=False):
+    """Of a claim to locks."""
+
+    #: Shares the locks with other shared requests. Default: exclusive.
+    shared: bool
+    #: Acquires this number of permits of each lock (1 to 1,000,000), out of the lock's limit: a semaphore. Default: exclusive, or 1
+    #: with a limit.
+    permits: int
+    #: The limit of permits that this program expects (1 to 1,000,000): rejected if the lock has another one. Default: the lock's own.
+    limit: int
+    #: Waiters of higher priority are served first: -1000 to 1000. Default: 0.
+    priority: int
+    #: Labels on the claim: at most 4096 bytes in total.
+    metadata: Mapping[str, str]
+    #: For at least this long after the grant, no claim is granted these locks again. At most 24 h. Default: 0.
+    min_hold: Seconds
+    #: Renews the session only while the last `Hold.tick` is less than this ago. More than 0. Default: renewed while the client runs.
+    stall_after: Seconds
+
+
+class OwnLockOptions(OwnSessionOptions, LockOptions, total=False):
+    """Of a lock in a session of its own."""
+
+
+class ElectionOptions(OwnSessionOptions, total=False):
+    """Of a candidacy in an election."""
+
+    #: Candidates of higher priority are elected first: -1000 to 1000. Default: 0.
+    priority: int
+    #: Labels on the candidate, such as the address at which the leader is reached: at most 4096 bytes in total.
+    metadata: Mapping[str, str]
+    #: For at least this long after a candidate was elected, no other is elected. At most 24 h. Default: 0.
+    min_hold: Seconds
+    #: The leadership is renewed only while the leader's work makes progress. In `lead_every` the loop reports it: this is the longest
+    #: time for one body. Otherwise the work reports it by `Hold.tick`. More than 0. Default: renewed while the client runs.
+    stall_after: Seconds
+
+
+class GroupOptions(OwnSessionOptions, total=False):
+    """Of a membership in a session of its own."""
+
+    #: Labels on the membership, such as its capacity: at most 4096 bytes in total.
+    metadata: Mapping[str, str]
+
+
+def split(caller: str, allowed: type, options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Those of a session of its own, and the others. TypeError for one that is not allowed."""
+    for option in options:
+        if option not in allowed.__annotations__:
+            raise TypeError(f"{caller}() got an unexpected keyword argument '{option}'")
+    own = {option: value for option, value in options.items() if option in OwnSessionOptions.__annotations__}
+    return own, {option: value for option, value in options.items() if option not in own}
+
+
+def declared_session(
+    ttl: Seconds = 10.0,
+    disconnect_grace: Seconds | None = None,
+    owner: str | None = None,
+    metadata: Mapping[str, str] | None = None,
+    id: str | None = None,
+) -> v1.DeclaredSession:
+    """The parameters of a session. The server checks the bounds."""
+    return v1.DeclaredSession(
+        session_id=id or "",
+        ttl=to_wire(ttl, "ttl"),
+        disconnect_grace=None if disconnect_grace is None else to_wire(disconnect_grace, "disconnect_grace"),
+        owner=program_at_host() if owner is None else owner,
+        metadata=metadata,
+    )
+
+
+def declared_claim(
+    names: Iterable[str],
+    shared: bool = False,
+    permits: int | None = None,
+    limit: int | None = None,
+    priority: int = 0,
+    metadata: Mapping[str, str] | None = None,
+    min_hold: Seconds = 0,
+) -> v1.DeclaredClaim:
+    """The parameters of a claim. The server checks the bounds; here is checked what is not worth a request."""
+    in_order = sorted(names, key=str.encode)
+    if not in_order:
+        raise InvalidError("names", "there are none")
+    for one, other in itertools.pairwise(in_order):
+        if one == other:
+            raise InvalidError("names", f'"{one}" is there twice')
+    has_permits = permits is not None or limit is not None
+    if shared and has_permits:
+        raise InvalidError("shared", "permits are never shared")
+    return v1.DeclaredClaim(
+        names=in_order,
+        mode=v1.MODE_PERMITS if has_permits else v1.MODE_SHARED if shared else v1.MODE_EXCLUSIVE,
+        permits=permits or 0,
+        limit=limit or 0,
+        priority=priority,
+        metadata=metadata,
+        min_hold=to_wire(min_hold, "min_hold"),
+    )
+
+
+def progress_within(stall_after: Seconds | None) -> Progress | None:
+    """The progress that a session or a claim needs, if it needs any."""
+    return None if stall_after is None else Progress(stall_after)
+
+
+def program_at_host() -> str:
+    """The default owner: the file name of the running program or script, at the host."""
+    script = Path(sys.argv[0] if sys.argv else "")
+    # `python -m package` runs the file __main__.py of the package.
+    program = script.parent.name if script.name == "__main__.py" else script.name
+    owner = f"{program if program not in ('', '-c', '-m') else 'python'}@{socket.gethostname()}"
+    printable = "".join(letter for letter in owner if letter.isprintable())
+    return printable.encode(errors="ignore")[:LONGEST_OWNER].decode(errors="ignore")

@@ -1,0 +1,1 @@
+"""The stream: finding a server, and passing messages between it and the protocol."""
