@@ -13,9 +13,7 @@ from tenure import v1
 from tenure._sync.client import Client, Watch
 from tenure._sync.election import Election
 from tenure._sync.group import GroupRequest, Membership
-from tenure._sync.guard import Guard, Hold
-from tenure._sync.lock import LockRequest
-from tenure._sync.session import Session
+from tenure._sync.lock import Guard, Hold, LockRequest, Session
 from tenure.aio.lock import Done
 from tenure.declare import Busy
 from tenure.error import (

@@ -10,10 +10,11 @@ from typing import Literal
 
 from tenure import clock, presence, v1
 from tenure.backoff import Backoff
+from tenure.clock import Seconds
 from tenure.connection import Connection
 from tenure.error import Lost, LostError, LostReason, RefusedError, TenureError, word
 from tenure.progress import Progress
-from tenure.protocol import Item
+from tenure.protocol import Declared, Item
 
 
 @dataclass(frozen=True)
@@ -28,58 +29,54 @@ class Busy:
 
 
 class Part:
-    """A session, or a claim or membership with the session that was opened for it, if one was."""
+    """What was obtained: a session, a claim or a membership, with the session that was opened for it, if one was."""
 
-    def __init__(self, connection: Connection, item: Item, *, owns_session: bool) -> None:
+    def __init__(self, connection: Connection, *items: Item) -> None:
         self.connection = connection
-        self.item = item
-        self._owns_session = owns_session
+        self.items = items
+        self.item = items[0]
 
     def drop(self) -> None:
         """Withdraws it in the background."""
-        for item in self._owned():
+        for item in self.items:
+            item.lost = item.lost_reason() or item.by_program()
             self.connection.withdraw(item)
 
-    def drop_later(self) -> bool:
-        """The same from any thread. Returns whether there was something to withdraw."""
-        is_left = self.item.withdrawn is None and self.item.end is None and not self.connection.is_closed
-        for item in self._owned() if is_left else ():
-            self.connection.withdraw_later(item)
-        return is_left and self.item.lost_reason() is None
+    def collect(self) -> bool:
+        """The same for the garbage collector, in any thread. Returns whether it was still valid."""
+        loop, is_left = self.connection.loop, any(item.withdrawn is None and item.end is None for item in self.items)
+        if loop is None or self.connection.is_closed or not is_left:
+            return False
+        was_valid = self.item.lost_reason() is None
+        # After the end of an event loop its sessions end by their TTLs.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(self.drop)
+        return was_valid
 
     async def end(self) -> None:
         """Withdraws it, and returns when the server has ended it. LostError if it had been lost before."""
-        if (lost := self.item.lost_reason()) is not None:
-            self.drop()
-            raise LostError(lost)
-        self.connection.check()
+        lost = self.item.lost_reason()
+        if lost is None:
+            self.connection.check()
         self.drop()
-        end = await self.connection.end(self.item)
-        if not isinstance(end, Lost):
-            raise LostError(Lost(LostReason.FORGOTTEN))
-        if end != self.item.by_program():
-            raise LostError(end)
-
-    def _owned(self) -> tuple[Item, ...]:
-        return (self.item, self.item.session) if self._owns_session else (self.item,)
+        if lost is None:
+            end = await self.connection.end(self.item)
+            lost = end if isinstance(end, Lost) else Lost(LostReason.FORGOTTEN)
+            if lost == self.item.by_program():
+                return
+        raise LostError(lost)
 
 
 @dataclass(frozen=True)
-class Declarer:
+class Target:
     """Where claims and memberships are made: in a session that exists, or each in one of its own, with these parameters."""
 
     connection: Connection
-    session: Item | None = None
-    open: v1.DeclaredSession | None = None
+    session: Item | None
+    open: v1.DeclaredSession
 
-    async def obtain(
-        self,
-        part: v1.DeclaredClaim | v1.DeclaredMembership | None,
-        progress: tuple[Progress | None, Progress | None],
-        wait: float | None,
-    ) -> Part | Busy:
-        """Declares a session, or a claim or membership, and waits for it, at most so long; None: for as long as it takes. The renewal
-        of the session depends on its progress and on that of the claim."""
+    async def obtain(self, part: Declared | None, stall_after: Seconds | None, wait: float | None) -> Part | Busy:
+        """Declares a session, or a claim or membership, and waits for it, at most so long; None: for as long as it takes."""
         self.connection.check()
         until = None if wait is None else clock.now() + wait
         # In a session that exists, a wait without an end may also wait for a server.
@@ -87,64 +84,52 @@ class Declarer:
         reply = clock.now() + (wait or 0.0) + self.connection.call_timeout if has_limit else None
         backoff = Backoff()
         while True:
-            made = self._declare(part, progress)
+            if self.session is not None and (lost := self.session.lost_reason()) is not None:
+                raise LostError(lost)
+            progress = None if stall_after is None else Progress(stall_after)
+            open = None if self.session is not None else self.open
+            item = self.connection.declare(open, self.session, copy.deepcopy(part), progress)
+            made = Part(self.connection, item, *(() if open is None or item.is_session else (item.session,)))
             try:
-                outcome = await self._settle(made.item, until, reply)
+                busy = await self._settle(item, until, reply)
             except TenureError as error:
                 made.drop()
                 await allow_another(error, backoff, reply)
                 continue
             except BaseException:
-                # The caller is cancelled: whatever reply is under way, or has just arrived.
+                # The caller is cancelled, whatever reply is under way or has just arrived.
                 made.drop()
                 raise
-            if isinstance(outcome, Item):
+            if busy is None:
                 return made
             made.drop()
             # Not needed for the outcome: but when the caller reads the queue, the claim has left.
             with contextlib.suppress(TenureError):
-                await self.connection.end(made.item)
-            return outcome
+                await self.connection.end(item)
+            return busy
 
-    def _declare(
-        self,
-        part: v1.DeclaredClaim | v1.DeclaredMembership | None,
-        progress: tuple[Progress | None, Progress | None],
-    ) -> Part:
-        if self.session is not None and (lost := self.session.lost_reason()) is not None:
-            raise LostError(lost)
-        item = self.connection.declare(
-            open=None if self.session is not None else self.open,
-            session=self.session,
-            part=copy.deepcopy(part),
-            progress=progress,
-        )
-        return Part(self.connection, item, owns_session=self.session is None and part is not None)
+    async def _settle(self, item: Item, until: float | None, reply: float | None) -> Busy | None:
+        """Waits until it is granted, or open (None), or the locks are not free: if it is in the queue until `until` at most, if nothing
+        is known of it until `reply`."""
 
-    async def _settle(self, item: Item, until: float | None, reply: float | None) -> Item | Busy:
-        """Waits until it is granted, or open, or the locks are not free: if it is in the queue until `until` at most, if nothing is
-        known of it until `reply`."""
-
-        def look() -> Item | Busy | None:
-            if isinstance(item.end, v1.BusyState):
-                return Busy(item.end.holder if item.end.HasField("holder") else None)
-            if isinstance(item.end, v1.Refusal):
-                raise RefusedError(item.end)
+        def look() -> tuple[Busy | None] | None:
+            state, now = item.end or item.state, clock.now()
+            is_over = until is not None and now >= until
+            if isinstance(state, v1.BusyState) or (isinstance(state, v1.WaitingState) and is_over):
+                return (Busy(state.holder if state.HasField("holder") else None),)
+            if isinstance(state, v1.Refusal):
+                raise RefusedError(state)
             if (lost := item.lost_reason()) is not None:
-                if lost.ended is not None and not item.is_session and item.session.lost_reason() is None:
+                if lost.ended is not None and item.session.lost_reason() is None:
                     raise claim_ended(lost.ended)
                 raise LostError(lost)
-            now, state = clock.now(), item.state
-            if isinstance(state, v1.WaitingState):
-                is_over = until is not None and now >= until
-                return Busy(state.holder if state.HasField("holder") else None) if is_over else None
-            if state is not None and item.session.validity is not None:
-                return item
-            if reply is not None and now >= reply:
+            if state is None and reply is not None and now >= reply:
                 raise self.connection.unanswered()
-            return None
+            is_granted = state is not None and not isinstance(state, v1.WaitingState)
+            return (None,) if is_granted and item.session.validity is not None else None
 
-        return await presence.wait(item, look, until, reply)
+        (busy,) = await presence.wait(item, look, until, reply)
+        return busy
 
 
 async def allow_another(error: TenureError, backoff: Backoff, reply: float | None) -> None:

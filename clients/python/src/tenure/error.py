@@ -73,22 +73,18 @@ def word(reason: v1.EndReason.ValueType) -> str:
 class TenureError(Exception):
     """The base of all errors of this library."""
 
-    @property
-    def is_transient(self) -> bool:
-        """Whether the same call may succeed later, at this or another server."""
-        return False
+    #: Whether the same call may succeed later, at this or another server.
+    is_transient = False
 
 
 class UnavailableError(TenureError):
     """No server replied within the call's deadline. The request may or may not have taken effect."""
 
+    is_transient = True
+
     def __init__(self, problem: str) -> None:
         super().__init__(f"no server answered in time: {problem}")
         self.problem = problem
-
-    @property
-    def is_transient(self) -> bool:
-        return True
 
 
 class RefusedError(TenureError):
@@ -97,26 +93,14 @@ class RefusedError(TenureError):
     def __init__(self, refusal: v1.Refusal) -> None:
         super().__init__(refusal.message or refusal.reason)
         self.refusal = refusal
-
-    @property
-    def reason(self) -> str:
-        """A name of the contract's `ErrorReason` without its prefix, such as `NOT_HOLDER`; or that of a gRPC code if the rejection
-        is not from the service itself, but for example from a proxy."""
-        return self.refusal.reason
-
-    @property
-    def message(self) -> str:
-        """The problem, for people."""
-        return self.refusal.message
-
-    @property
-    def metadata(self) -> Mapping[str, str]:
-        """The facts, by the names that the contract defines for each reason."""
-        return self.refusal.metadata
-
-    @property
-    def is_transient(self) -> bool:
-        return self.reason in _TRANSIENT
+        #: A name of the contract's `ErrorReason` without its prefix, such as `NOT_HOLDER`; or that of a gRPC code if the rejection is
+        #: not from the service itself, but for example from a proxy.
+        self.reason = refusal.reason
+        #: The problem, for people.
+        self.message = refusal.message
+        #: The facts, by the names that the contract defines for each reason.
+        self.metadata: Mapping[str, str] = refusal.metadata
+        self.is_transient = refusal.reason in _TRANSIENT
 
 
 class LostError(TenureError):

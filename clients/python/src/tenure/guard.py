@@ -40,18 +40,11 @@ class HoldView:
 
     def __init__(self, item: Item) -> None:
         self._item = item
-        self._token = item.token
-
-    @property
-    def token(self) -> int:
-        """The fencing token, to be sent with every write that the lock protects. Greater than all tokens granted before it in the
-        namespace."""
-        return self._token
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The locks that are held, in byte order."""
-        return self._item.names
+        #: The fencing token, to be sent with every write that the lock protects. Greater than all tokens granted before it in the
+        #: namespace.
+        self.token = item.token
+        #: The locks that are held, in byte order.
+        self.names = item.names
 
     def is_valid(self) -> bool:
         """Whether the server cannot have ended the hold, decided by the clock at this moment. Once False it stays so. A program may

@@ -21,3 +21,9 @@ class Progress:
     def is_stalled(self, since: float, now: float) -> bool:
         """Whether it is stalled at `now`, for something that began at `since`: earlier reports are ignored."""
         return now - max(self._reported, since) >= self._within
+
+
+def check_stall_after(stall_after: Seconds | None) -> None:
+    """Checks that progress is possible at all."""
+    if stall_after is not None:
+        Progress(stall_after)

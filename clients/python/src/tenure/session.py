@@ -25,27 +25,14 @@ class SessionView:
     def __init__(self, item: Item, declared: v1.DeclaredSession) -> None:
         self._item = item
         self._declared = declared
-
-    @property
-    def id(self) -> str:
-        """Its id."""
-        state = self._item.state
-        return state.session_id if isinstance(state, v1.OpenState) else self._declared.session_id
-
-    @property
-    def owner(self) -> str:
-        """Its owner label."""
-        return self._declared.owner
-
-    @property
-    def ttl(self) -> float:
-        """The TTL, in seconds."""
-        return from_wire(self._declared.ttl)
-
-    @property
-    def disconnect_grace(self) -> float | None:
-        """The disconnect grace, in seconds, if it has one."""
-        return from_wire(self._declared.disconnect_grace) if self._declared.HasField("disconnect_grace") else None
+        #: Its id.
+        self.id = item.state.session_id if isinstance(item.state, v1.OpenState) else declared.session_id
+        #: Its owner label.
+        self.owner = declared.owner
+        #: The TTL, in seconds.
+        self.ttl = from_wire(declared.ttl)
+        #: The disconnect grace, in seconds, if it has one.
+        self.disconnect_grace = from_wire(declared.disconnect_grace) or None
 
     @property
     def state(self) -> SessionState:

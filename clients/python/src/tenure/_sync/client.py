@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable
-from types import TracebackType
-from typing import ParamSpec, TypeVar
+from collections.abc import Iterable
 
 from typing_extensions import Self, Unpack
 
 from tenure import v1
 from tenure._sync.election import Election
 from tenure._sync.group import GroupRequest
-from tenure._sync.lock import LockRequest
-from tenure._sync.portal import blocking, iterating, making, obtaining, run
-from tenure._sync.session import Session
+from tenure._sync.lock import LockRequest, Session
+from tenure._sync.portal import Entered, blocking, iterating, making, obtaining, run
 from tenure.aio import client as aio
 from tenure.aio import watch as aio_watch
 from tenure.options.client import DEFAULT_ENDPOINT, ClientOptions, from_environment
-from tenure.options.session import GroupOptions, OwnLockOptions
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from tenure.options.session import GroupOptions
 
 
-class Watch:
+class Watch(Entered):
     """Events: each revision once and in order, across reconnects: see `tenure.aio.Watch`. `close` it, or use it as a context
     manager."""
 
     def __init__(self, watch: aio_watch.Watch) -> None:
         self._inner = watch
+        Entered.__init__(self, self._inner)
 
     def close(self) -> None:
         """Ends the watch, also for a thread that waits for its next item."""
@@ -50,16 +44,8 @@ class Watch:
             raise StopIteration
         return response
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class Client:
+class Client(Entered):
     """A client of the service, for one namespace. Any thread may use it.
 
     It connects in the background, to one server at a time, and fails over to the next; sessions, their holds, and their places in
@@ -70,6 +56,7 @@ class Client:
     def __init__(self, endpoints: str | Iterable[str] = DEFAULT_ENDPOINT, **options: Unpack[ClientOptions]) -> None:
         """See `tenure.aio.Client`: the same options, defaults, bounds and errors."""
         self._inner = aio.Client(endpoints, **options)
+        Entered.__init__(self, self._inner)
 
     @classmethod
     def from_env(cls) -> Self:
@@ -85,6 +72,7 @@ class Client:
     session = obtaining(Session, aio.Client.session)
     lock = making(LockRequest, aio.Client.lock)
     locks = making(LockRequest, aio.Client.locks)
+    locked = making(LockRequest, aio.Client.locked)
     election = making(Election, aio.Client.election)
     watch = making(Watch, aio.Client.watch)
     close = blocking(aio.Client.close)
@@ -102,29 +90,8 @@ class Client:
     list_groups = iterating(aio.Client.list_groups)
     configure_group = blocking(aio.Client.configure_group)
 
-    def locked(self, name: str, **options: Unpack[OwnLockOptions]) -> Callable[[Callable[P, T]], Callable[P, T]]:
-        """Decorates a function: each call waits for the lock, and runs while it is held, as `with client.lock(name)`."""
-        request = self.lock(name, **options)
-
-        def decorate(function: Callable[P, T]) -> Callable[P, T]:
-            @functools.wraps(function)
-            def under_lock(*arguments: P.args, **named: P.kwargs) -> T:
-                return request.run(lambda _: function(*arguments, **named))
-
-            return under_lock
-
-        return decorate
-
     def group(self, name: str, *, session: Session | None = None, **options: Unpack[GroupOptions]) -> GroupRequest:
         """Requests a membership in a group, in a session of its own, which ends with the membership; or in the given one of this
         client."""
         inner = None if session is None else session._inner
         return GroupRequest(self._inner.group(name, session=inner, **options))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        run(self._inner.__aexit__(kind, error, traceback))

@@ -5,13 +5,10 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import NoReturn, ParamSpec, TypeVar
 
-from typing_extensions import Self
-
-from tenure._sync.guard import Guard, Hold
-from tenure._sync.portal import blocking, iterating, obtaining, run
+from tenure._sync.lock import Guard, Hold
+from tenure._sync.portal import Entered, blocking, iterating, obtaining, run
 from tenure.aio import election as aio
 from tenure.clock import Seconds
 
@@ -19,7 +16,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Election:
+class Election(Entered):
     """A candidacy in an election. The leader is the holder of the lock of the election's name.
 
     As a context manager it is a candidate in the background: functions that are `leader_only` then run while it leads. That candidate
@@ -28,11 +25,9 @@ class Election:
 
     def __init__(self, election: aio.Election) -> None:
         self._inner = election
-
-    @property
-    def name(self) -> str:
-        """The election's name."""
-        return self._inner.name
+        Entered.__init__(self, self._inner)
+        #: The election's name.
+        self.name = election.name
 
     @property
     def leadership(self) -> Hold | None:
@@ -100,12 +95,3 @@ class Election:
             return result
 
         return only
-
-    def __enter__(self) -> Self:
-        run(self._inner.__aenter__())
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        run(self._inner.__aexit__(kind, error, traceback))

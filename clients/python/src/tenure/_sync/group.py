@@ -5,33 +5,24 @@ from __future__ import annotations
 import asyncio
 import queue
 from collections.abc import Callable
-from types import TracebackType
 from typing import NoReturn
 
-from typing_extensions import Self
-
 from tenure import v1
-from tenure._sync.portal import blocking, blocking_within, iterating, obtaining, run
+from tenure._sync.portal import Entered, blocking, blocking_within, iterating, obtaining, run
 from tenure.aio import group as aio
 from tenure.group import Assignments, Standing
-from tenure.session import SessionView
 
 
-class Membership:
+class Membership(Entered):
     """A membership in a group, until it is left or lost. `leave`, or use it as a context manager."""
 
     def __init__(self, membership: aio.Membership) -> None:
         self._inner = membership
-
-    @property
-    def number(self) -> int:
-        """This member's number: rises in order of joining."""
-        return self._inner.number
-
-    @property
-    def session(self) -> SessionView:
-        """The session that is the member."""
-        return self._inner.session
+        Entered.__init__(self, self._inner)
+        #: The session that is the member.
+        self.session = membership.session
+        #: This member's number: rises in order of joining.
+        self.number = membership.number
 
     @property
     def standing(self) -> Standing:
@@ -49,14 +40,6 @@ class Membership:
     #: `divide` is called in the client's thread: it should be quick, and request nothing of a client.
     lead = blocking(aio.Membership.lead)
     leave = blocking(aio.Membership.leave)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        run(self._inner.__aexit__(kind, error, traceback))
 
 
 class GroupRequest:

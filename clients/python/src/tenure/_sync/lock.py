@@ -1,36 +1,68 @@
-"""Acquires locks, and runs work only while they are held."""
+"""Acquires locks, runs work only while they are held, and opens sessions for them."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
-from collections.abc import Callable
-from types import TracebackType
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from typing import Literal, TypeVar
 
-from tenure._sync.guard import Guard, Hold
-from tenure._sync.portal import obtaining
+from tenure._sync.portal import Entered, blocking, blocking_within, iterating, making, obtaining
 from tenure.aio import guard as aio_guard
 from tenure.aio import lock as aio
+from tenure.aio import session as aio_session
 from tenure.aio.lock import Done
 from tenure.declare import Busy
 from tenure.error import LostError, TenureError
+from tenure.guard import HoldView
+from tenure.session import SessionView
 
 T = TypeVar("T")
 
 log = logging.getLogger("tenure")
 
 
+class Hold(HoldView):
+    """A view of what is held, to hand around: it shows whether the hold is valid but does not keep it. Any thread may use it."""
+
+    def __init__(self, hold: aio_guard.Hold) -> None:
+        super().__init__(hold._item)
+        self._inner = hold
+
+    lost = blocking_within(aio_guard.Hold.lost)
+    transfer_requested = blocking_within(aio_guard.Hold.transfer_requested)
+
+
+class Guard(Hold):
+    """Keeps what is held, until it is released. One that is not released when it is collected is released then, with a
+    ResourceWarning."""
+
+    def __init__(self, guard: aio_guard.Guard) -> None:
+        super().__init__(guard)
+        #: A view of the hold, to pass to threads.
+        self.hold = Hold(guard.hold)
+        #: The session that holds it.
+        self.session = guard.session
+
+    def __bool__(self) -> Literal[True]:
+        return True
+
+    release = blocking(aio_guard.Guard.release)
+    update_metadata = blocking(aio_guard.Guard.update_metadata)
+    transfer_to = blocking(aio_guard.Guard.transfer_to)
+
+
 def _attempt(outcome: aio_guard.Guard | Busy) -> Guard | Busy:
     return outcome if isinstance(outcome, Busy) else Guard(outcome)
 
 
-class LockRequest:
+class LockRequest(contextlib.ContextDecorator):
     """A request for one or more locks. Nothing is requested before one of its methods is called, or it is entered.
 
-    As a context manager it waits for the locks, returns the hold, and releases the locks. A thread cannot be cancelled: a long body
-    must check the hold (`check` between its steps, or `lost` in another thread) and stop. If the hold was lost meanwhile, the context
-    manager raises LostError at the end of the body, unless the body itself raises another error.
+    As a context manager, and as a decorator of a function, it waits for the locks, returns the hold, and releases the locks. A thread
+    cannot be cancelled: a long body must check the hold (`check` between its steps, or `lost` in another thread) and stop. If the hold
+    was lost meanwhile, the context manager raises LostError at the end of the body, unless the body itself raises another error.
     """
 
     def __init__(self, request: aio.LockRequest) -> None:
@@ -51,43 +83,54 @@ class LockRequest:
         guard = self.try_acquire()
         if isinstance(guard, Busy):
             return guard
-        with _Scope(guard):
-            return Done(body(guard.hold))
+        with _holding(guard) as hold:
+            return Done(body(hold))
 
     def __enter__(self) -> Hold:
-        guard = self.acquire()
-        self._scopes().append(_Scope(guard))
-        return guard.hold
+        scope = _holding(self.acquire())
+        self._scopes().append(scope)
+        return scope.__enter__()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._scopes().pop().__exit__(kind, error, traceback)
+    def __exit__(self, *exception: object) -> None:
+        self._scopes().pop().__exit__(*exception)  # type: ignore[arg-type]
 
-    def _scopes(self) -> list[_Scope]:
+    def _scopes(self) -> list[contextlib.AbstractContextManager[Hold]]:
         """Those that this thread has entered."""
-        scopes: list[_Scope] = self._local.__dict__.setdefault("scopes", [])
+        scopes: list[contextlib.AbstractContextManager[Hold]] = self._local.__dict__.setdefault("scopes", [])
         return scopes
 
 
-class _Scope:
+@contextlib.contextmanager
+def _holding(guard: Guard) -> Iterator[Hold]:
     """Releases the locks, and raises LostError if they were lost."""
-
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        lost = self._guard.lost_reason
+    lost = None
+    try:
+        yield guard.hold
+        lost = guard.lost_reason
+    finally:
         try:
-            self._guard.release()
+            guard.release()
         except TenureError as problem:
-            if lost is None:
+            if lost is None and guard.lost_reason is None:
                 # The body did run under the lock.
                 log.warning("the lock was not released cleanly: %s", problem)
-        if lost is not None and (kind is None or issubclass(kind, LostError)):
-            raise LostError(lost) from error
+    if lost is not None:
+        raise LostError(lost)
+
+
+class Session(SessionView, Entered):
+    """This program's presence at the service. All its holds and waits end with it. Any thread may use it.
+
+    It is renewed in the background. `close` it, or use it as a context manager.
+    """
+
+    def __init__(self, session: aio_session.Session) -> None:
+        SessionView.__init__(self, session._item, session._declared)
+        Entered.__init__(self, session)
+        self._inner = session
+
+    lost = blocking_within(aio_session.Session.lost)
+    states = iterating(aio_session.Session.states)
+    lock = making(LockRequest, aio_session.Session.lock)
+    locks = making(LockRequest, aio_session.Session.locks)
+    close = blocking(aio_session.Session.close)

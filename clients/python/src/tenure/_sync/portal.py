@@ -11,9 +11,10 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
+from typing_extensions import Self
+
 from tenure import process
-from tenure.connection import Connection
-from tenure.transport.driver import EXIT_LIMIT
+from tenure.transport.driver import DRIVER, EXIT_LIMIT
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -60,21 +61,16 @@ if hasattr(os, "register_at_fork"):
 def _close_at_exit() -> None:
     """Closes what is left open when the interpreter ends, so that its locks need not wait for their TTLs."""
     for portal in _portals:
-        drivers = {
-            one.driver
-            for one in process.connections()
-            if isinstance(one, Connection) and one.loop is portal.loop and one.driver is not None
-        }
+        # The extra time is for a loop that is blocked: the program ends all the same.
+        concurrent.futures.wait({asyncio.run_coroutine_threadsafe(_end_drivers(), portal.loop)}, EXIT_LIMIT * 1.5)
 
-        async def close(drivers: set[asyncio.Task[None]] = drivers) -> None:
-            for driver in drivers:
-                driver.cancel()
-            await asyncio.wait(drivers)
 
-        if drivers:
-            # The extra time is for a loop that is blocked: the program ends all the same.
-            closing = asyncio.run_coroutine_threadsafe(close(), portal.loop)
-            concurrent.futures.wait({closing}, EXIT_LIMIT * 1.5)
+async def _end_drivers() -> None:
+    drivers = {driver for driver in asyncio.all_tasks() if driver.get_name() == DRIVER}
+    for driver in drivers:
+        driver.cancel()
+    if drivers:
+        await asyncio.wait(drivers)
 
 
 atexit.register(_close_at_exit)
@@ -126,9 +122,8 @@ def _begin(asked: Coroutine[Any, Any, T], result: concurrent.futures.Future[T]) 
 
 def _drop(result: object) -> None:
     """Withdraws what was obtained for a caller that has left."""
-    part = getattr(result, "_part", None)
-    if part is not None:
-        part.drop_later()
+    if (part := getattr(result, "_part", None)) is not None:
+        part.collect()
 
 
 async def within(asked: Coroutine[Any, Any, T], timeout: float | None) -> T | None:
@@ -148,6 +143,20 @@ def each(items: AsyncIterator[T]) -> Iterator[T]:
 
     while (item := run(following())) is not end:
         yield cast(T, item)
+
+
+class Entered:
+    """A context manager, as the inner object is one."""
+
+    def __init__(self, inner: Any) -> None:
+        self.__inner = inner
+
+    def __enter__(self) -> Self:
+        run(self.__inner.__aenter__())
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        run(self.__inner.__aexit__(*exception))
 
 
 def blocking(method: Callable[Concatenate[A, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Any, P], T]:

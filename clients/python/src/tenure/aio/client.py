@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Awaitable, Callable, Iterable
-from types import TracebackType
-from typing import ParamSpec, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from typing_extensions import Self, Unpack
 
@@ -13,26 +11,23 @@ from tenure import v1
 from tenure.aio.calls import Calls
 from tenure.aio.election import Election
 from tenure.aio.group import GroupRequest
-from tenure.aio.lock import LockRequest, lock_request
+from tenure.aio.lock import LockRequest
 from tenure.aio.session import Session
 from tenure.aio.watch import Watch
 from tenure.connection import Connection
-from tenure.declare import Busy, Declarer
+from tenure.declare import Busy, Target
 from tenure.error import TenureError, UnavailableError
-from tenure.options.client import DEFAULT_ENDPOINT, ClientOptions, Target, from_environment
+from tenure.options.client import DEFAULT_ENDPOINT, ClientOptions, Destination, from_environment
 from tenure.options.session import (
     ElectionOptions,
     GroupOptions,
     OwnLockOptions,
     SessionOptions,
+    declared_claim,
     declared_session,
-    progress_within,
     split,
 )
 from tenure.transport.driver import start
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 class Client(Calls):
@@ -50,7 +45,7 @@ class Client(Calls):
         InvalidError if an option is invalid, a file cannot be read, or a token would be sent in plaintext; ForkedError after a fork
         of a process in which a client was in use.
         """
-        super().__init__(Connection(Target.of(endpoints, **options), start))
+        super().__init__(Connection(Destination.of(endpoints, **options), start))
 
     @classmethod
     def from_env(cls) -> Self:
@@ -62,17 +57,17 @@ class Client(Calls):
     @property
     def namespace(self) -> str:
         """The namespace of everything that this client does."""
-        return self._connection.namespace
+        return self._connection.target.namespace
 
     async def session(self, **options: Unpack[SessionOptions]) -> Session:
         """Opens a session, which is then renewed in the background. RefusedError (a TTL out of bounds, ...), UnavailableError."""
         own, others = split("session", SessionOptions, options)
-        progress = progress_within(others.pop("stall_after", None))
-        declared = declared_session(**own, **others)
-        part = await Declarer(self._connection, open=declared).obtain(None, (progress, None), None)
+        stall_after = others.pop("stall_after", None)
+        target = self._target({**own, **others})
+        part = await target.obtain(None, stall_after, None)
         if isinstance(part, Busy):
             raise UnavailableError("the session was not opened")
-        return Session(part, declared)
+        return Session(part, target.open)
 
     def lock(self, name: str, **options: Unpack[OwnLockOptions]) -> LockRequest:
         """Requests a lock in a session of its own, which ends with the guard."""
@@ -81,22 +76,12 @@ class Client(Calls):
     def locks(self, names: Iterable[str], **options: Unpack[OwnLockOptions]) -> LockRequest:
         """Requests several locks at once, all or nothing, with one token: 1 to 16 different names."""
         own, claim = split("lock", OwnLockOptions, options)
-        return lock_request(Declarer(self._connection, open=declared_session(**own)), None, names, **claim)
+        stall_after = claim.pop("stall_after", None)
+        return LockRequest(self._target(own), None, declared_claim(names, **claim), stall_after)
 
-    def locked(
-        self, name: str, **options: Unpack[OwnLockOptions]
-    ) -> Callable[[Callable[P, Awaitable[T]]], Callable[P, Awaitable[T]]]:
+    def locked(self, name: str, **options: Unpack[OwnLockOptions]) -> LockRequest:
         """Decorates a function: each call waits for the lock, and runs while it is held, as `async with client.lock(name)`."""
-        request = self.lock(name, **options)
-
-        def decorate(function: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-            @functools.wraps(function)
-            async def under_lock(*arguments: P.args, **named: P.kwargs) -> T:
-                return await request.run(lambda _: function(*arguments, **named))
-
-            return under_lock
-
-        return decorate
+        return self.locks([name], **options)
 
     def election(self, name: str, **options: Unpack[ElectionOptions]) -> Election:
         """A candidacy in an election."""
@@ -107,8 +92,8 @@ class Client(Calls):
         """Requests a membership in a group, in a session of its own, which ends with the membership; or in the given one of this
         client."""
         own, membership = split("group", GroupOptions, options)
-        declared = v1.DeclaredMembership(group=name, **membership)
-        return GroupRequest(self, session, declared_session(**own), declared)
+        target = self._target(own) if session is None else session._target()
+        return GroupRequest(self, target, session, v1.DeclaredMembership(group=name, **membership))
 
     def watch(self, request: v1.WatchRequest | None = None) -> Watch:
         """Watches locks and groups: with neither names nor prefixes nor groups, all locks. If the watch is rejected, the first item is
@@ -120,12 +105,13 @@ class Client(Calls):
         then end by their TTLs."""
         await self._connection.close()
 
+    def _target(self, options: Mapping[str, Any]) -> Target:
+        return Target(self._connection, None, declared_session(**options))
+
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             await self.close()
         except TenureError:

@@ -7,7 +7,6 @@ import contextlib
 import functools
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, ParamSpec, TypeVar
 
 from typing_extensions import Self
@@ -48,7 +47,8 @@ class Election:
 
     def __init__(self, client: Client, name: str, request: LockRequest, stall_after: Seconds | None) -> None:
         self._client = client
-        self._name = name
+        #: The election's name.
+        self.name = name
         self._request = request
         self._stall_after = None if stall_after is None else seconds(stall_after, "stall_after")
         self._hold: Hold | None = None
@@ -58,11 +58,6 @@ class Election:
         self._jobs = 0
         self._idle = asyncio.Event()
         self._resigns = asyncio.Event()
-
-    @property
-    def name(self) -> str:
-        """The election's name."""
-        return self._name
 
     @property
     def leadership(self) -> Hold | None:
@@ -133,17 +128,17 @@ class Election:
 
     async def leader(self) -> v1.Claim | None:
         """The claim of the current leader."""
-        return _holder(await self._client.get_lock(self._name))
+        return _holder(await self._client.get_lock(self.name))
 
     async def observe(self) -> AsyncGenerator[v1.Claim | None, None]:
         """The claim of the leader, now and after each change; None while there is no leader. Continues by itself after failures."""
         leader: v1.Claim | None = None
         is_first = True
-        async with self._client.watch(v1.WatchRequest(names=[self._name])) as watch:
+        async with self._client.watch(v1.WatchRequest(names=[self.name])) as watch:
             async for response in watch:
                 before = leader
                 if response.HasField("snapshot"):
-                    leader = next((_holder(lock) for lock in response.snapshot.locks if lock.name == self._name), None)
+                    leader = next((_holder(lock) for lock in response.snapshot.locks if lock.name == self.name), None)
                 elif not response.HasField("events"):
                     continue
                 for event in response.events.events:
@@ -158,17 +153,15 @@ class Election:
         self._candidate.add_done_callback(self._ended)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._candidate is not None and self._client._connection.is_here:
+    async def __aexit__(self, *_: object) -> None:
+        if self._candidate is not None and self._client._connection.forked_from is None:
             self._candidate.cancel()
             with contextlib.suppress(asyncio.CancelledError, ClosedError):
                 await self._candidate
 
     def _ended(self, candidate: asyncio.Task[NoReturn]) -> None:
         if not candidate.cancelled() and (error := candidate.exception()) is not None:
-            log.error("no longer a candidate for %s: %s", self._name, error)
+            log.error("no longer a candidate for %s: %s", self.name, error)
 
     async def _lead(self, body: Callable[[Hold], Awaitable[object]], *, is_patient: bool) -> NoReturn:
         while True:
@@ -191,10 +184,10 @@ class Election:
                 is_temporary = error.is_transient or isinstance(error, LostError)
                 if isinstance(error, ClosedError | ForkedError | InvalidError) or not (is_temporary or is_patient):
                     raise
-                log.warning("the campaign for %s failed, and starts over: %s", self._name, error)
+                log.warning("the campaign for %s failed, and starts over: %s", self.name, error)
                 await asyncio.sleep((soon if is_temporary else later).next_pause())
                 continue
-            log.info("leading %s with token %s", self._name, leadership.token)
+            log.info("leading %s with token %s", self.name, leadership.token)
             self._is_healthy = True
             self._resigns.clear()
             self._hold = leadership.hold
@@ -216,7 +209,7 @@ class Election:
             await leadership.release()
         except TenureError as error:
             problem = "the leadership of %s is lost: %s" if lost else "did not resign from %s cleanly: %s"
-            log.warning(problem, self._name, error)
+            log.warning(problem, self.name, error)
 
     async def rest(self, hold: Hold, until: float) -> bool:
         """Waits between two bodies of `lead_every`, until then in the event loop's time. Waiting is no stall, however long it takes.

@@ -7,28 +7,16 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
-from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
 from typing_extensions import Self
 
 from tenure import presence, v1
-from tenure.aio.calls import groups
-from tenure.aio.session import Session
 from tenure.backoff import Backoff
-from tenure.declare import Busy, Declarer, Part
-from tenure.error import (
-    ClosedError,
-    ForkedError,
-    InvalidError,
-    Lost,
-    LostError,
-    LostReason,
-    RefusedError,
-    TenureError,
-    UnavailableError,
-)
+from tenure.declare import Busy, Part, Target
+from tenure.error import ClosedError, InvalidError, Lost, LostError, RefusedError, TenureError, UnavailableError
 from tenure.group import Assignments, Standing
+from tenure.session import SessionView
 
 if TYPE_CHECKING:
     from tenure.aio.client import Client
@@ -45,12 +33,12 @@ class GroupRequest:
     """How to join a group. Nothing is requested before one of its methods is awaited."""
 
     def __init__(
-        self, client: Client, session: Session | None, open: v1.DeclaredSession, membership: v1.DeclaredMembership
+        self, client: Client, target: Target, session: SessionView | None, membership: v1.DeclaredMembership
     ) -> None:
         self._client = client
+        self._target = target
         self._session = session
         self._membership = membership
-        self._declarer = Declarer(client._connection, None if session is None else session._item, open)
 
     async def join(self) -> Membership:
         """Joins the group. A session joins a group once: RefusedError with MEMBERSHIP_OVERLAP if it is a member already.
@@ -58,10 +46,10 @@ class GroupRequest:
         Any member may become the leader, and while a leader assigns nothing, no member has an assignment: run `Membership.lead`, unless
         the group uses no assignments. RefusedError (a limit is reached, ...), LostError if the session is, UnavailableError.
         """
-        part = await self._declarer.obtain(self._membership, (None, None), 0.0)
+        part = await self._target.obtain(self._membership, None, 0.0)
         if isinstance(part, Busy):
             raise UnavailableError("the membership did not begin")
-        session = self._session or Session(part, self._declarer.open or v1.DeclaredSession(), is_own=True)
+        session = self._session or SessionView(part.item.session, self._target.open)
         try:
             return Membership(self._client, part, session, await self._client.get_group(self._membership.group))
         except BaseException:
@@ -100,24 +88,16 @@ class GroupRequest:
 class Membership:
     """A membership in a group, until it is left or lost. `leave`, or use it as a context manager."""
 
-    def __init__(self, client: Client, part: Part, session: Session, group: v1.Group) -> None:
+    def __init__(self, client: Client, part: Part, session: SessionView, group: v1.Group) -> None:
         self._client = client
         self._part = part
-        self._session = session
-        number = part.item.state.member if isinstance(part.item.state, v1.JoinedState) else 0
-        self._standing = Standing(number, group)
+        #: The session that is the member.
+        self.session = session
+        #: This member's number: rises in order of joining.
+        self.number = part.item.state.member if isinstance(part.item.state, v1.JoinedState) else 0
+        self._standing = Standing(self.number, group)
         self._changed = asyncio.Event()
         self._following = asyncio.ensure_future(self._follow())
-
-    @property
-    def number(self) -> int:
-        """This member's number: rises in order of joining."""
-        return self._standing.number
-
-    @property
-    def session(self) -> Session:
-        """The session that is the member."""
-        return self._session
 
     @property
     def standing(self) -> Standing:
@@ -159,13 +139,13 @@ class Membership:
             raise InvalidError("group", "this member does not lead it")
         request = v1.AssignGroupRequest(
             group=group.name,
-            session_id=self._session.id,
+            session_id=self.session.id,
             token=group.leader.token,
             membership_revision=group.membership_revision,
             config_revision=group.config_revision,
             assignments=assignments,
         )
-        reply = await self._part.connection.call(lambda at: groups(at).AssignGroup, request)
+        reply = await self._part.connection.call("GroupService/AssignGroup", request, v1.AssignGroupResponse)
         return reply.assignments_revision
 
     async def lead(self, divide: Callable[[v1.Group], Assignments]) -> NoReturn:
@@ -189,7 +169,7 @@ class Membership:
                         raise
                     log.warning("did not assign, and tries again: %s", error)
                 await asyncio.sleep(backoff.next_pause())
-        raise LostError(self._standing.lost or Lost(LostReason.CLOSED))
+        raise LostError(await self.lost())
 
     async def leave(self) -> None:
         """Leaves the group, and returns when the server has recorded it. A session that was opened for the membership is closed.
@@ -220,7 +200,7 @@ class Membership:
                             # A state without this member is from before it joined, or its end is about to be reported.
                             if group.name == name and any(one.number == self.number for one in group.members):
                                 self._change(replace(self._standing, group=group))
-            except (ClosedError, ForkedError):
+            except ClosedError:
                 return
             except TenureError as error:
                 log.warning("the group %s cannot be watched: %s", name, error)
@@ -235,9 +215,7 @@ class Membership:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         with contextlib.suppress(LostError):
             await self.leave()
 

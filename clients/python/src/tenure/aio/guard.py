@@ -5,17 +5,13 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Coroutine, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from tenure import presence, v1
-from tenure.aio.calls import locks
 from tenure.declare import Part
 from tenure.error import Lost
 from tenure.guard import HoldView, TransferRequest
-
-if TYPE_CHECKING:
-    from tenure.aio.session import Session
+from tenure.session import SessionView
 
 
 class Hold(HoldView):
@@ -35,23 +31,16 @@ class Guard(Hold):
     """Keeps what is held, until it is released. One that is not released when it is collected is released then, with a
     ResourceWarning."""
 
-    def __init__(self, part: Part, session: Session) -> None:
+    def __init__(self, part: Part, session: SessionView) -> None:
         super().__init__(part.item)
         self._part = part
-        self._session = session
+        #: The session that holds it.
+        self.session = session
+        #: A view of the hold, to pass to tasks.
+        self.hold = Hold(part.item)
 
     def __bool__(self) -> Literal[True]:
         return True
-
-    @property
-    def hold(self) -> Hold:
-        """A view of the hold, to pass to tasks."""
-        return Hold(self._item)
-
-    @property
-    def session(self) -> Session:
-        """The session that holds it."""
-        return self._session
 
     async def release(self) -> None:
         """Releases the locks, and returns when the server has released them.
@@ -64,9 +53,9 @@ class Guard(Hold):
     async def update_metadata(self, metadata: Mapping[str, str]) -> None:
         """Replaces the labels of the claim. RefusedError, UnavailableError."""
         request = v1.UpdateClaimRequest(
-            name=self.names[0], session_id=self._session.id, token=self.token, metadata=metadata
+            name=self.names[0], session_id=self.session.id, token=self.token, metadata=metadata
         )
-        await self._part.connection.call(lambda at: locks(at).UpdateClaim, request)
+        await self._part.connection.call("LockService/UpdateClaim", request, v1.UpdateClaimResponse)
 
     async def transfer_to(self, session_id: str | None = None) -> int:
         """Hands the locks over to a session that waits for them (None: to the first in the queue), in one step and without a gap in
@@ -77,17 +66,17 @@ class Guard(Hold):
         """
         self.check()
         self._part.connection.check()
-        request = v1.TransferRequest(
-            name=self.names[0], session_id=self._session.id, token=self.token, to_session_id=session_id or ""
-        )
         self._item.lost = self._item.by_program()
+        request = v1.TransferRequest(
+            name=self.names[0], session_id=self.session.id, token=self.token, to_session_id=session_id or ""
+        )
         try:
-            return (await self._part.connection.call(lambda at: locks(at).Transfer, request)).token
+            return (await self._part.connection.call("LockService/Transfer", request, v1.TransferResponse)).token
         finally:
             self._part.drop()
 
     def __del__(self) -> None:
-        if hasattr(self, "_part") and self._part.drop_later():
+        if hasattr(self, "_part") and self._part.collect():
             warnings.warn(f"the hold of {self.names} was not released", ResourceWarning, source=self, stacklevel=1)
 
 
@@ -111,9 +100,7 @@ class Cancelling:
             watcher.add_done_callback(self._cancel)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> bool:
         for watcher in self._watchers:
             watcher.remove_done_callback(self._cancel)
             watcher.cancel()

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from tenure import v1
 from tenure.aio.guard import Cancelling, Guard, Hold
 from tenure.clock import Seconds, seconds
-from tenure.declare import Busy, Declarer
+from tenure.declare import Busy, Target
 from tenure.error import LostError, TenureError, UnavailableError
-from tenure.options.session import declared_claim, progress_within
-
-if TYPE_CHECKING:
-    from tenure.aio.session import Session
+from tenure.progress import check_stall_after
+from tenure.session import SessionView
 
 T = TypeVar("T")
 
@@ -37,20 +35,20 @@ class Done(Generic[T]):
         return True
 
 
-class LockRequest:
+class LockRequest(contextlib.AsyncContextDecorator):
     """A request for one or more locks. Nothing is requested before one of its methods is awaited, or it is entered.
 
-    As a context manager it waits for the locks, returns the hold, and releases the locks. If the hold is lost meanwhile, the body is
-    cancelled before the server could grant the locks to others, and the context manager raises LostError. The body must itself stop
-    work that it started elsewhere (threads, processes, other tasks). A call that is cancelled leaves nothing behind: what was
-    requested is withdrawn in the background, even if it has just been granted.
+    As a context manager, and as a decorator of a function, it waits for the locks, returns the hold, and releases the locks. If the
+    hold is lost meanwhile, the body is cancelled before the server could grant the locks to others, and the context manager raises
+    LostError. The body must itself stop work that it started elsewhere (threads, processes, other tasks). A call that is cancelled
+    leaves nothing behind: what was requested is withdrawn in the background, even if it has just been granted.
     """
 
     def __init__(
-        self, declarer: Declarer, session: Session | None, claim: v1.DeclaredClaim, stall_after: Seconds | None
+        self, target: Target, session: SessionView | None, claim: v1.DeclaredClaim, stall_after: Seconds | None
     ) -> None:
-        progress_within(stall_after)
-        self._declarer = declarer
+        check_stall_after(stall_after)
+        self._target = target
         self._session = session
         self._claim = claim
         self._stall_after = stall_after
@@ -78,7 +76,7 @@ class LockRequest:
     async def run(self, body: Callable[[Hold], Awaitable[T]]) -> T:
         """Waits for the locks, runs `body` while they are held, and releases them. LostError if the body was cancelled because the
         hold was lost."""
-        async with HoldScope(await self.acquire()) as hold:
+        async with self as hold:
             return await body(hold)
 
     async def try_run(self, body: Callable[[Hold], Awaitable[T]]) -> Done[T] | Busy:
@@ -95,40 +93,21 @@ class LockRequest:
         self._scopes.setdefault(asyncio.current_task(), []).append(scope)
         return hold
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         task = asyncio.current_task()
         scope = self._scopes[task].pop()
         if not self._scopes[task]:
             del self._scopes[task]
-        await scope.__aexit__(kind, error, traceback)
+        await scope.__aexit__(kind)
 
     async def _acquire(self, wait: float | None) -> Guard | Busy:
-        from tenure.aio.session import Session
-
         claim = v1.DeclaredClaim()
         claim.CopyFrom(self._claim)
         claim.queue = wait != 0
-        # Each attempt has a session and progress of its own.
-        progress = progress_within(self._stall_after)
-        part = await self._declarer.obtain(claim, (None, progress), wait)
+        part = await self._target.obtain(claim, self._stall_after, wait)
         if isinstance(part, Busy):
             return part
-        if self._session is not None:
-            return Guard(part, self._session)
-        return Guard(part, Session(part, self._declarer.open or v1.DeclaredSession(), is_own=True))
-
-
-def lock_request(
-    declarer: Declarer,
-    session: Session | None,
-    names: Iterable[str],
-    stall_after: Seconds | None = None,
-    **options: Any,
-) -> LockRequest:
-    """A request with these options."""
-    return LockRequest(declarer, session, declared_claim(names, **options), stall_after)
+        return Guard(part, self._session or SessionView(part.item.session, self._target.open))
 
 
 class HoldScope:
@@ -142,10 +121,8 @@ class HoldScope:
         await self._cancelling.__aenter__()
         return self._guard.hold
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        is_ours = await self._cancelling.__aexit__(kind, error, traceback)
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        is_ours = await self._cancelling.__aexit__(kind)
         lost = self._guard.lost_reason
         try:
             await self._guard.release()
@@ -154,4 +131,4 @@ class HoldScope:
                 # The body did run under the lock.
                 log.warning("the lock was not released cleanly: %s", problem)
         if lost is not None and (kind is None or is_ours):
-            raise LostError(lost) from error
+            raise LostError(lost)

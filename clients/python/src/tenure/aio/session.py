@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import AsyncGenerator, Iterable
-from types import TracebackType
 
 from typing_extensions import Self, Unpack
 
 from tenure import presence, v1
-from tenure.aio.lock import LockRequest, lock_request
-from tenure.declare import Declarer, Part
+from tenure.aio.lock import LockRequest
+from tenure.declare import Part, Target
 from tenure.error import Lost, TenureError
-from tenure.options.session import LockOptions, split
+from tenure.options.session import LockOptions, declared_claim, split
 from tenure.session import SessionState, SessionView
 
 
@@ -22,11 +21,9 @@ class Session(SessionView):
     It is renewed in the background. `close` it, or use it as a context manager.
     """
 
-    def __init__(self, part: Part, declared: v1.DeclaredSession, *, is_own: bool = False) -> None:
-        super().__init__(part.item.session, declared)
+    def __init__(self, part: Part, declared: v1.DeclaredSession) -> None:
+        super().__init__(part.item, declared)
         self._part = part
-        #: Whether it ends with the guard or membership for which it was opened.
-        self._is_own = is_own
 
     async def states(self) -> AsyncGenerator[SessionState, None]:
         """Its state, now and after each change, until it is lost. A slow reader sees the latest."""
@@ -50,25 +47,26 @@ class Session(SessionView):
 
     def locks(self, names: Iterable[str], **options: Unpack[LockOptions]) -> LockRequest:
         """Requests several locks at once, all or nothing, with one token: 1 to 16 different names."""
-        split("lock", LockOptions, options)
-        return lock_request(Declarer(self._part.connection, self._item), self, names, **options)
+        _, claim = split("lock", LockOptions, options)
+        target, stall_after = self._target(), claim.pop("stall_after", None)
+        return LockRequest(target, self, declared_claim(names, **claim), stall_after)
 
     async def close(self) -> None:
         """Closes the session, with all its holds and waits. Returns when the server has closed it.
 
         UnavailableError if no server confirmed it in time; the session then ends by its TTL at the latest.
         """
-        connection = self._part.connection
-        if connection.is_here and not connection.is_closed:
-            connection.withdraw(self._item)
-            await connection.end(self._item)
+        if not self._part.connection.is_closed:
+            self._part.drop()
+            await self._part.connection.end(self._item)
+
+    def _target(self) -> Target:
+        return Target(self._part.connection, self._item, self._declared)
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             await self.close()
         except TenureError:
@@ -77,5 +75,5 @@ class Session(SessionView):
                 raise
 
     def __del__(self) -> None:
-        if hasattr(self, "_is_own") and not self._is_own and self._part.drop_later():
+        if hasattr(self, "_part") and self._part.collect():
             warnings.warn(f"session {self.id} was not closed", ResourceWarning, source=self, stacklevel=1)

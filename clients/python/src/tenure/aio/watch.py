@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from types import TracebackType
-from typing import TYPE_CHECKING, cast
+from typing import Any
 
 import grpc.aio
 from typing_extensions import Self
 
 from tenure import clock, v1
 from tenure.backoff import Backoff
-from tenure.connection import Connection
-from tenure.connection.call import reply_of
+from tenure.connection import Connection, reply_of
 from tenure.error import ClosedError, TenureError, UnavailableError
-from tenure.v1.watch_pb2_grpc import WatchServiceStub
-
-if TYPE_CHECKING:
-    from tenure.v1.watch_pb2_grpc import WatchServiceAsyncStub
 
 
 class Watch:
@@ -32,7 +26,7 @@ class Watch:
         self._connection = connection
         self._request = v1.WatchRequest()
         self._request.CopyFrom(request)
-        self._request.namespace = connection.namespace
+        self._request.namespace = connection.target.namespace
         self._backoff = Backoff()
         self._call: grpc.aio.UnaryStreamCall[v1.WatchRequest, v1.WatchResponse] | None = None
         self._left = asyncio.Event()
@@ -41,7 +35,7 @@ class Watch:
 
     def close(self) -> None:
         """Ends the watch."""
-        if self._connection.is_here and not self._is_closed:
+        if self._connection.forked_from is None and not self._is_closed:
             self._is_closed = True
             self._disconnect()
             if self._next is not None:
@@ -82,9 +76,11 @@ class Watch:
         locks: dict[str, v1.Lock] = {}
         while True:
             if self._call is None:
-                channel, self._left = await self._connection.wire(clock.now() + self._connection.call_timeout)
-                service = cast("WatchServiceAsyncStub", WatchServiceStub(channel))
-                self._call = service.Watch(self._request, metadata=self._connection.signature())
+                channel, self._left = await self._connection.channel(clock.now() + self._connection.call_timeout)
+                start: Any = channel.unary_stream(
+                    "/tenure.v1.WatchService/Watch", v1.WatchRequest.SerializeToString, v1.WatchResponse.FromString
+                )
+                self._call = start(self._request, metadata=self._connection.signature())
             response = await reply_of(self._call.read(), self._left)
             if not isinstance(response, v1.WatchResponse):
                 raise UnavailableError("the server ended the watch")
@@ -108,7 +104,5 @@ class Watch:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.close()

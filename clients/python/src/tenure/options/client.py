@@ -32,7 +32,7 @@ class ClientOptions(SecurityOptions, total=False):
 
 
 @dataclass(frozen=True)
-class Target:
+class Destination:
     """Where a client connects to, and how."""
 
     endpoints: list[Endpoint]
@@ -49,7 +49,7 @@ class Target:
         connect_timeout: Seconds = 0.5,
         call_timeout: Seconds = 5.0,
         **security: Any,
-    ) -> Target:
+    ) -> Destination:
         """Checks the options. InvalidError names the one that is invalid."""
         if not re.fullmatch("[a-z0-9-]{0,63}", namespace):
             raise InvalidError("namespace", "it is not 1 to 63 of a-z, 0-9 and '-'")

@@ -19,11 +19,13 @@ from tenure import v1
 from tenure.error import Lost, LostReason
 from tenure.protocol.item import Declared, End, Item
 from tenure.protocol.keep_alive import PATIENCE, PROBE_AFTER, KeepAlives
-from tenure.protocol.stream import Stream, hellos, state_in, unstated
+from tenure.protocol.stream import CHANGES_PER_MESSAGE, Stream, declarations, hello
 from tenure.protocol.validity import Validity
 
-__all__ = ["Declared", "End", "Item", "Protocol", "Validity"]
+__all__ = ["Declared", "End", "Item", "Protocol"]
 
+#: The most bytes of declarations that no server has confirmed. A Hello repeats them, within the contract's bound of 1 MiB.
+UNCONFIRMED_BYTES = 900_000
 #: The ends that a withdrawal leads to.
 _BY_CLIENT = (v1.END_REASON_RELEASED, v1.END_REASON_TRANSFERRED, v1.END_REASON_CLOSED)
 
@@ -46,6 +48,9 @@ class Protocol:
         self._keep_alives = KeepAlives()
         #: No later than the end of any session's validity.
         self._next_expiry = math.inf
+        #: What is to be declared, together, once there is a stream, and not too much is unconfirmed.
+        self._unsent: deque[list[Item]] = deque()
+        self._unconfirmed = 0
 
     @property
     def shortest_validity(self) -> float:
@@ -70,26 +75,22 @@ class Protocol:
         return min(self._next_expiry, self._keep_alives.due, leave)
 
     def declare(
-        self, now: float, *, open: Declared | None = None, session: Item | None = None, part: Declared | None = None
+        self, *, open: Declared | None = None, session: Item | None = None, part: Declared | None = None
     ) -> Item:
-        """Declares a session, or something in one, or both. Returns the item of the last. The numbers are set here."""
-        first = self._last_number + 1
-        declaration = v1.Declaration(session=first if session is None else session.number)
+        """Declares a session, or something in one, or both. Returns the item of the last. Their numbers are set here."""
+        first, together = self._last_number + 1, list[Item]()
         for declared in (open, part):
-            if declared is None:
-                continue
-            self._last_number += 1
-            if not isinstance(declared, v1.DeclaredSession):
-                declared.number = self._last_number
-            item = Item(self._last_number, first, declared, session, now)
-            item.was_sent = self._stream is not None
-            self.items[item.number] = item
-            session = item.session
-            if item is not session:
-                session.parts[item.number] = item
-            state_in(declaration, item)
+            if declared is not None:
+                self._last_number += 1
+                if not isinstance(declared, v1.DeclaredSession):
+                    declared.number = self._last_number
+                item = self.items[self._last_number] = Item(self._last_number, first, declared, session)
+                session = item.session
+                if not item.is_session:
+                    session.parts[item.number] = item
+                together.append(item)
         if session is not None and session.number in self.items and session.withdrawn is None:
-            self._send(v1.Change(declare=declaration), now)
+            self._unsent.append(together)
         else:
             self._end(item, Lost(LostReason.FORGOTTEN))
         return item
@@ -98,18 +99,22 @@ class Protocol:
         """Withdraws an item, with everything in it."""
         if item.withdrawn is not None or item.number not in self.items:
             return
-        if not item.was_sent:
+        if item.sent is None:
             self._end(item, item.by_program())
             return
         for one in (*item.parts.values(), item):
-            if one.withdrawn is None:
+            if one.sent is None:
+                self._end(one, one.by_program())
+            elif one.withdrawn is None:
                 one.withdrawn = self._epoch
+                if one.declared is not None:
+                    self._unconfirmed, one.size = self._unconfirmed - one.size, 0
                 self.changed.append(one)
         self._send(v1.Change(withdraw=item.number), now)
 
     def pause(self, session: Item, now: float) -> None:
         """Keep-alives no longer renew the session."""
-        if session.paused is None and session.number in self.items:
+        if session.paused is None and session.validity is not None and session.number in self.items:
             session.paused = self._keep_alives.last_number + 1
             self.changed.append(session)
             self._send(v1.Change(pause=session.number), now)
@@ -131,12 +136,14 @@ class Protocol:
         stream = self._stream = Stream(self._epoch, self._keep_alives.add_hello(now), now)
         stated = [item for item in self.items.values() if item.is_stated]
         for item in stated:
-            item.was_sent, item.sent = True, now
-        stream.outgoing.extend(hellos(stated, self._namespace, self._client_id, self._epoch))
+            item.sent = now
+        self._unconfirmed = sum(item.size for item in stated if item.declared is not None)
+        stream.outgoing.append(hello(stated, self._namespace, self._client_id, self._epoch))
         self._keep_alives.plan(self.items.values(), now)
         for item in stated:
-            if (change := unstated(item)) is not None:
-                stream.add(change, now)
+            # A session is withdrawn with everything in it.
+            if item.withdrawn is not None and (item.is_session or item.session.withdrawn is None):
+                stream.add(v1.Change(withdraw=item.number), now)
         return self._epoch
 
     def handle_disconnected(self, epoch: int) -> None:
@@ -196,9 +203,23 @@ class Protocol:
             stream.is_probed = True
             self._send_keep_alive(now)
 
-    def poll_transmit(self) -> v1.ConnectRequest | None:
-        """The next message to send on the current stream."""
-        return self._stream.outgoing.popleft() if self._stream is not None and self._stream.outgoing else None
+    def poll_transmit(self, now: float) -> v1.ConnectRequest | None:
+        """The next message to send on the current stream, which is sent at `now`."""
+        stream = self._stream
+        if stream is None:
+            return None
+        if not stream.outgoing:
+            for _ in range(CHANGES_PER_MESSAGE):
+                if not self._unsent or self._unconfirmed > UNCONFIRMED_BYTES:
+                    break
+                # What was withdrawn meanwhile is not sent.
+                together = [item for item in self._unsent.popleft() if item.end is None]
+                for item in together:
+                    item.sent = now
+                    self._unconfirmed += item.size
+                for declaration in declarations(together):
+                    stream.add(v1.Change(declare=declaration), now)
+        return stream.outgoing.popleft() if stream.outgoing else None
 
     def _send(self, change: v1.Change, now: float) -> None:
         if self._stream is not None:
@@ -223,7 +244,7 @@ class Protocol:
         if item is None:
             return
         if item.withdrawn is None:
-            item.declared = None
+            self._confirm(item)
         if (kind == "held" and item.token not in (0, state.held.token)) or (kind == "waiting" and item.token):
             # The database has lost the history in which the claim was granted: others may have held its locks since. So it was
             # not released, even if it is withdrawn.
@@ -250,7 +271,7 @@ class Protocol:
             self._abandon(item, item.lost, now)
             return
         # If it was declared on this stream after the Hello, that declaration is later.
-        renewed = item.sent if item.validity is None else item.validity.renewed
+        renewed = item.validity.renewed if item.validity is not None else item.sent or 0.0
         if item.is_renewed_by(stream.hello):
             renewed = max(renewed, stream.connected)
         item.state, item.state_at, item.epoch = state, now, stream.epoch
@@ -306,10 +327,17 @@ class Protocol:
             self._end(item, end)
             self._send(v1.Change(withdraw=item.number), now)
 
+    def _confirm(self, item: Item) -> None:
+        """A server has reported an item."""
+        if item.declared is not None and item.sent is not None:
+            self._unconfirmed -= item.size
+            item.declared = None
+
     def _end(self, item: Item, end: End) -> None:
         """Ends an item, with everything in it."""
         if self.items.pop(item.number, None) is None:
             return
+        self._confirm(item)
         for part in list(item.parts.values()):
             self._end(part, end)
         item.session.parts.pop(item.number, None)

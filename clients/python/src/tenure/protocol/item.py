@@ -23,20 +23,21 @@ class Item:
     The protocol changes it, in the event loop. Any thread may read whether it is lost, which is decided by the clock at that moment.
     """
 
-    def __init__(self, number: int, first: int, declared: Declared, session: Item | None, sent: float) -> None:
+    def __init__(self, number: int, first: int, declared: Declared, session: Item | None) -> None:
         self.number = number
         #: The first number of its declaration.
         self.first = first
         #: The parameters, until its state is received. Then it is known to exist.
         self.declared: Declared | None = declared
+        #: Its bytes, while a Hello would repeat it.
+        self.size = declared.ByteSize()
         #: The locks of a claim, in byte order.
         self.names = tuple(declared.names) if isinstance(declared, v1.DeclaredClaim) else ()
         #: Its session: itself, if it is one.
-        self.session = self if session is None else session
-        #: When the last message that declares it was queued.
-        self.sent = sent
-        #: Whether a server may know it.
-        self.was_sent = False
+        self.session = session or self
+        self.is_session = session is None
+        #: When the last message that declares it was queued; None: it was not sent yet, so no server knows it.
+        self.sent: float | None = None
         #: The epoch in which this client withdrew it.
         self.withdrawn: int | None = None
         #: The last state, and when it arrived.
@@ -65,14 +66,10 @@ class Item:
         self.epoch = 0
 
     @property
-    def is_session(self) -> bool:
-        return self.session is self
-
-    @property
     def is_stated(self) -> bool:
         """Whether a Hello states it. What was withdrawn before a server confirmed it is not; what was withdrawn later is, so that the
         reason of its end is reported."""
-        return self.withdrawn is None or self.declared is None
+        return self.sent is not None and (self.withdrawn is None or self.declared is None)
 
     def is_renewed_by(self, number: int) -> bool:
         """Whether the keep-alive of this number renews the session."""
@@ -91,8 +88,7 @@ class Item:
 
     def expired(self, now: float) -> Lost | None:
         """Why the session is lost at `now`, by the clock."""
-        validity = self.validity
-        if validity is None or now < validity.until:
+        if self.validity is None or now < self.validity.until:
             return None
         return Lost(LostReason.UNRENEWED if self.paused is None else LostReason.STALLED)
 

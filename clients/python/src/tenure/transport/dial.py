@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import Any
 
 import grpc.aio
 
 from tenure import v1
 from tenure.error import RefusedError, TenureError, UnavailableError, error_of
-from tenure.options.client import Target
+from tenure.options.client import Destination
 from tenure.transport.connector import connect
-from tenure.v1.client_pb2_grpc import ClientServiceStub
-
-if TYPE_CHECKING:
-    from tenure.v1.client_pb2_grpc import ClientServiceAsyncStub
 
 #: The next endpoint is tried in parallel when one has not opened its stream for this part of the connect timeout ...
 STAGGER_DIVISOR = 4
@@ -36,8 +32,10 @@ class Dialled:
         #: The index of the endpoint.
         self.index = index
         self.channel = channel
-        stub = cast("ClientServiceAsyncStub", ClientServiceStub(channel))
-        self.call: grpc.aio.StreamStreamCall[v1.ConnectRequest, v1.ConnectResponse] = stub.Connect(metadata=signature)
+        start: Any = channel.stream_stream(
+            "/tenure.v1.ClientService/Connect", v1.ConnectRequest.SerializeToString, v1.ConnectResponse.FromString
+        )
+        self.call: grpc.aio.StreamStreamCall[v1.ConnectRequest, v1.ConnectResponse] = start(metadata=signature)
         #: Its epoch, once it is the current stream.
         self.epoch = 0
         #: Set when there may be a message to send.
@@ -64,7 +62,7 @@ def stagger(connect_timeout: float, window: float) -> float:
     return max(min(connect_timeout / STAGGER_DIVISOR, LONGEST_STAGGER, window), SHORTEST_STAGGER)
 
 
-async def dial(target: Target, signature: Signature, order: Sequence[int], window: float) -> Dialled:
+async def dial(target: Destination, signature: Signature, order: Sequence[int], window: float) -> Dialled:
     """Tries these endpoints once, in this order: the next one when one fails or takes long. Returns the first that opens a stream. The
     error is that of the last one that failed, unless one rejected the credentials."""
     waiting, tries = list(order), set[asyncio.Task[Dialled]]()
@@ -92,7 +90,7 @@ async def dial(target: Target, signature: Signature, order: Sequence[int], windo
     raise problem
 
 
-async def _try(target: Target, signature: Signature, index: int) -> Dialled:
+async def _try(target: Destination, signature: Signature, index: int) -> Dialled:
     """RefusedError if the server rejects the credentials, UnavailableError for everything else."""
     endpoint, limit = target.endpoints[index], target.connect_timeout
     try:

@@ -8,22 +8,15 @@ import contextlib
 import logging
 import math
 import random
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, cast
 
 import grpc.aio
 
 from tenure import clock, v1
 from tenure.backoff import Backoff
-from tenure.connection import Connection, new_client_id
+from tenure.connection import Connection, new_client_id, unary
 from tenure.error import RefusedError, TenureError, UnavailableError, error_of
 from tenure.presence import LONGEST_NAP
-from tenure.protocol import Item
 from tenure.transport.dial import Dialled, dial
-from tenure.v1.session_pb2_grpc import SessionServiceStub
-
-if TYPE_CHECKING:
-    from tenure.v1.session_pb2_grpc import SessionServiceAsyncStub
 
 log = logging.getLogger("tenure")
 
@@ -35,15 +28,17 @@ LONGEST_PAUSE = 1.0
 SHORT_LIVED = 0.5
 #: The next endpoint is tried at the latest after this part of the shortest time for which a session is valid.
 WINDOW_DIVISOR = 12
+#: The name of the task.
+DRIVER = "tenure driver"
 #: How long closing what a program has left open may delay its end, in seconds.
 EXIT_LIMIT = 1.0
-#: The most sessions that are named in a warning.
+#: The most sessions and locks that are named in a warning.
 MOST_NAMED = 5
 
 
 def start(connection: Connection) -> asyncio.Task[None]:
     """Starts the task of a connection, in the current event loop."""
-    return asyncio.get_running_loop().create_task(Driver(connection).run())
+    return asyncio.get_running_loop().create_task(Driver(connection).run(), name=DRIVER)
 
 
 class Driver:
@@ -108,7 +103,7 @@ class Driver:
         except TenureError as error:
             log.warning("no server can be reached: %s", error)
             if self._stream is None:
-                self._connection.set_wire(error)
+                self._connection.set_channel(error)
                 if isinstance(error, RefusedError):
                     self._protocol.handle_rejected(error.refusal, now)
             self._connection.dispatch()
@@ -125,7 +120,7 @@ class Driver:
         elif self._stream is not None:
             self._stream.close()
         self._stream = stream
-        self._connection.set_wire(stream.channel)
+        self._connection.set_channel(stream.channel)
         for carrying in (self._receive(stream), self._send(stream)):
             carrier = asyncio.ensure_future(carrying)
             self._carriers.add(carrier)
@@ -165,7 +160,7 @@ class Driver:
                 # Callers that were notified by one message make their next changes at the same time: these go together.
                 await stream.outgoing.wait()
                 stream.outgoing.clear()
-                while stream is self._stream and (request := self._protocol.poll_transmit()) is not None:
+                while stream is self._stream and (request := self._protocol.poll_transmit(clock.now())) is not None:
                     await stream.call.write(request)
 
     def _disconnect(self, stream: Dialled, problem: str) -> None:
@@ -173,7 +168,7 @@ class Driver:
             return
         log.warning("the stream broke: %s", problem)
         self._protocol.handle_disconnected(stream.epoch)
-        self._connection.set_wire(UnavailableError(problem))
+        self._connection.set_channel(UnavailableError(problem))
         self._stream = None
         stream.outgoing.set()
         stream.close()
@@ -187,16 +182,25 @@ class Driver:
 
     async def _leave_nothing(self) -> None:
         """Closes the sessions by plain calls, because the stream is being cancelled as well."""
-        if (sessions := warn_of(self._connection.abandon())) and self._stream is not None:
-            service = cast("SessionServiceAsyncStub", SessionServiceStub(self._stream.channel))
+        stream, items = self._stream, self._connection.abandon()
+        sessions = [item.state.session_id for item in items if isinstance(item.state, v1.OpenState)]
+        if stream is None or not sessions:
+            return
+        held = [name for item in items if item.token for name in item.names]
+        log.warning(
+            "the program ends without closing its client, which is closed now: sessions %s, locks %s",
+            ", ".join(sessions[:MOST_NAMED]),
+            ", ".join(held[:MOST_NAMED]) or "none",
+        )
 
-            async def close(session: v1.OpenState) -> None:
-                request = v1.CloseSessionRequest(namespace=self._connection.namespace, session_id=session.session_id)
-                await service.CloseSession(request, timeout=EXIT_LIMIT, metadata=self._connection.signature())
+        async def close(session_id: str) -> None:
+            request = v1.CloseSessionRequest(namespace=self._connection.target.namespace, session_id=session_id)
+            path, signature = "SessionService/CloseSession", self._connection.signature()
+            await unary(stream.channel, path, request, v1.CloseSessionResponse, EXIT_LIMIT, signature)
 
-            closed = await asyncio.gather(*map(close, sessions), return_exceptions=True)
-            if failed := sum(isinstance(result, BaseException) for result in closed):
-                log.warning("%d sessions were not closed in time, and end by their TTLs", failed)
+        closed = await asyncio.gather(*map(close, sessions), return_exceptions=True)
+        if failed := sum(isinstance(result, BaseException) for result in closed):
+            log.warning("%d sessions were not closed in time, and end by their TTLs", failed)
 
     async def _close(self) -> None:
         if self._dialling is not None:
@@ -205,23 +209,9 @@ class Driver:
                 await (await self._dialling).close(None)
         self._close_before()
         stream, self._stream = self._stream, None
-        self._connection.set_wire(UnavailableError("the client was closed"))
+        self._connection.set_channel(UnavailableError("the client was closed"))
         if stream is not None:
             stream.outgoing.set()
             await stream.close(None)
         if self._carriers:
             await asyncio.wait(self._carriers)
-
-
-def warn_of(left: Iterable[Item]) -> list[v1.OpenState]:
-    """Warns of the sessions that a program has left open at its end. Returns their states."""
-    sessions = [(item, item.state) for item in left if isinstance(item.state, v1.OpenState)]
-    named = []
-    for item, state in sessions[:MOST_NAMED]:
-        claims = [part.names for part in item.parts.values() if part.token]
-        held = f" (holding {', '.join(name for names in claims for name in names)})" if claims else ""
-        named.append(f"session {state.session_id}{held}")
-    if named:
-        more = f" and {len(sessions) - MOST_NAMED} more" if len(sessions) > MOST_NAMED else ""
-        log.warning("the program ends without closing its client, which is closed now: %s%s", ", ".join(named), more)
-    return [state for _, state in sessions]
