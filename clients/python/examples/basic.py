@@ -1,4 +1,4 @@
-"""Waits for a lock, works under it, and gives it back.
+"""Waits for a lock, works under it, and releases it.
 
 `python examples/basic.py`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420).
 """

@@ -1,4 +1,4 @@
-"""Writes under a lock to a database that turns away whoever has lost the lock, be he paused in the middle of it.
+"""Writes under a lock to a database that rejects a writer which has lost the lock, even if it was paused in the middle.
 
 `python examples/fenced_write.py work.db`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420).
 """
@@ -43,7 +43,7 @@ def main() -> None:
             write(database, following.token)
             print("wrote")
 
-            # The first one wakes up, and does not know yet.
+            # The first one resumes, and has not noticed the loss yet.
             try:
                 write(database, first.token)
             except fence.StaleTokenError as stale:

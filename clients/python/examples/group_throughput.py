@@ -10,30 +10,29 @@ import os
 import signal
 import sys
 
-from tenure import Assignments, Group, Standing
+from tenure import Assignments, Standing, assign, v1
 from tenure.aio import Client
 
 
-def total(group: Group) -> int:
+def total(group: v1.Group) -> int:
     """The total, which is the group's config: 0 while there is none."""
-    config = group.config or ""
-    return int(config) if config.isdecimal() else 0
+    return int(group.config) if group.config.isdecimal() else 0
 
 
-def evenly(group: Group) -> Assignments:
+def evenly(group: v1.Group) -> Assignments:
     """The same for all: what the division leaves over is not used."""
     share = total(group) // max(len(group.members), 1)
-    return group.assign(lambda _, __: str(share))
+    return assign(group, lambda _, __: str(share))
 
 
-def exactly(group: Group) -> Assignments:
+def exactly(group: v1.Group) -> Assignments:
     """All of it: the members that joined first get one more each, as far as that goes."""
     share, rest = divmod(total(group), max(len(group.members), 1))
-    return group.assign(lambda place, _: str(share + (place < rest)))
+    return assign(group, lambda position, _: str(share + (position < rest)))
 
 
 class Report:
-    """Prints where this copy stands, whenever that changes."""
+    """Prints the standing of this copy, whenever that changes."""
 
     def __init__(self) -> None:
         self._last = ""
@@ -41,7 +40,7 @@ class Report:
     def __call__(self, standing: Standing) -> None:
         group = standing.group
         if standing.lost is not None:
-            # Nobody else knows of this copy's use any more: it stops until it is a member again.
+            # The others no longer know of this copy's use: it stops until it is a member again.
             report = f"lost reason={standing.lost}"
         elif standing.is_current and standing.assignment is not None:
             role = "leader" if standing.leads else "member"

@@ -7,7 +7,7 @@ import contextlib
 import sqlite3
 import sys
 
-from tenure import Busy, Client, HoldRecord, fence
+from tenure import Busy, Client, fence, v1
 
 
 def install(database: sqlite3.Connection) -> None:
@@ -30,9 +30,9 @@ with contextlib.closing(sqlite3.connect(file, isolation_level=None, timeout=5)) 
 with Client.from_env() as client:
     tried = client.lock("nightly-report", min_hold=60).try_acquire()
     if isinstance(tried, Busy):
-        raise RuntimeError("nobody else is there")
+        raise RuntimeError("there is no other holder")
     lock = client.get_lock("nightly-report")
-    print(f"held={lock.holder is not None}")
-    client.evict("nightly-report", operator="me")
-    last = next(entry for entry in client.history("nightly-report") if isinstance(entry, HoldRecord))
+    print(f"held={len(lock.holders) > 0}")
+    client.evict(v1.EvictRequest(name="nightly-report", operator="me"))
+    last = next(entry.hold for entry in client.history("nightly-report") if entry.HasField("hold"))
     print(f"token={last.token} evicted by={last.operator}")

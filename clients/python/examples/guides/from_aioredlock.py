@@ -29,8 +29,8 @@ async def main() -> None:
     client = Client.from_env()
     guard = await client.lock("nightly-report", ttl=30, stall_after=60).acquire_within(1)
     if isinstance(guard, Busy):
-        raise RuntimeError("nobody else is there")
-    print(f"valid={guard.is_valid()} locked={(await client.get_lock('nightly-report')).holder is not None}")
+        raise RuntimeError("there is no other holder")
+    print(f"valid={guard.is_valid()} locked={len((await client.get_lock('nightly-report')).holders) > 0}")
     guard.tick()
     await guard.release()
     await client.close()

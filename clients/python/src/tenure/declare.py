@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -75,7 +76,13 @@ class Target:
     session: Item | None
     open: v1.DeclaredSession
 
-    async def obtain(self, part: Declared | None, stall_after: Seconds | None, wait: float | None) -> Part | Busy:
+    async def obtain(
+        self,
+        part: Declared | None,
+        stall_after: Seconds | None = None,
+        wait: float | None = None,
+        on_declared: Callable[[Item], None] = lambda _: None,
+    ) -> Part | Busy:
         """Declares a session, or a claim or membership, and waits for it, at most so long; None: for as long as it takes."""
         self.connection.check()
         until = None if wait is None else clock.now() + wait
@@ -89,6 +96,7 @@ class Target:
             progress = None if stall_after is None else Progress(stall_after)
             open = None if self.session is not None else self.open
             item = self.connection.declare(open, self.session, copy.deepcopy(part), progress)
+            on_declared(item)
             made = Part(self.connection, item, *(() if open is None or item.is_session else (item.session,)))
             try:
                 busy = await self._settle(item, until, reply)

@@ -1,4 +1,4 @@
-"""Servers and clients that die, freeze and come back."""
+"""Servers and clients that die, freeze and recover."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tenure import LostError, LostReason, SessionState, Snapshot, WatchItem
+from tenure import LostError, LostReason, SessionState, v1
 from tenure.aio import Client
 from tests.integration.server import Server
 from tests.integration.waiting import lock_until, soon, waiting
@@ -24,7 +24,7 @@ print(guard.lost_reason, flush=True)
 """
 
 
-def holder(server: Server) -> "subprocess.Popen[str]":
+def holding(server: Server) -> "subprocess.Popen[str]":
     """Another process that holds a lock."""
     arguments = [sys.executable, "-c", HOLDER, server.endpoint]
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
@@ -35,8 +35,8 @@ async def line_of(process: "subprocess.Popen[str]") -> str:
     return (await soon(asyncio.to_thread(process.stdout.readline))).strip()
 
 
-async def test_the_lock_of_a_process_that_dies_goes_to_who_waits(server: Server, client: Client) -> None:
-    with holder(server) as process:
+async def test_lock_of_a_process_that_dies_is_granted_to_the_waiter(server: Server, client: Client) -> None:
+    with holding(server) as process:
         token = int(await line_of(process))
         following = asyncio.ensure_future(client.lock("job").acquire())
         await waiting(client, "job")
@@ -46,13 +46,13 @@ async def test_the_lock_of_a_process_that_dies_goes_to_who_waits(server: Server,
     await guard.release()
 
 
-async def test_a_process_that_was_frozen_says_that_it_lost_the_lock(server: Server, client: Client) -> None:
-    with holder(server) as process:
+async def test_process_that_was_frozen_reports_the_loss(server: Server, client: Client) -> None:
+    with holding(server) as process:
         await line_of(process)
         os.kill(process.pid, signal.SIGSTOP)
         guard = await soon(client.lock("job").acquire())
         os.kill(process.pid, signal.SIGCONT)
-        assert await line_of(process) in ("no renewal was answered in time", "expired")
+        assert await line_of(process) in ("no renewal was acknowledged in time", "expired")
     assert guard.is_valid()
     await guard.release()
 
@@ -72,7 +72,7 @@ async def test_holds_tokens_and_places_in_queues_survive_the_server(server: Serv
     await second.release()
 
 
-async def test_a_frozen_server_costs_the_session_before_it_could_be_given_away(server: Server, client: Client) -> None:
+async def test_frozen_server_loses_the_session_before_its_lock_could_be_granted(server: Server, client: Client) -> None:
     session = await client.session(ttl=3)
     states = session.states()
     assert await anext(states) == SessionState.HEALTHY
@@ -83,12 +83,12 @@ async def test_a_frozen_server_costs_the_session_before_it_could_be_given_away(s
             assert session.is_valid()
             await soon(asyncio.get_running_loop().create_future())
     server.thaw()
-    assert lost.value.lost.reason == LostReason.EXPIRED
+    assert lost.value.lost.reason == LostReason.UNRENEWED
     assert await soon(anext(states)) == SessionState.LOST
     await soon(lock_until(client, "job", lambda lock: not lock.holders))
 
 
-async def test_a_server_that_hangs_is_passed_over(server: Server) -> None:
+async def test_hung_server_is_skipped(server: Server) -> None:
     # It accepts connections, as a frozen server does, and says nothing.
     with socket.create_server(("127.0.0.1", 0)) as hanging:
         endpoints = [f"127.0.0.1:{hanging.getsockname()[1]}", server.endpoint]
@@ -103,20 +103,19 @@ async def test_without_ticks_a_hold_is_lost_as_stalled(client: Client) -> None:
     assert lost.reason == LostReason.STALLED
 
 
-async def test_a_watch_goes_on_after_a_restart_and_misses_nothing(server: Server, client: Client) -> None:
+async def test_watch_continues_after_a_restart_and_misses_nothing(server: Server, client: Client) -> None:
     revisions: list[int] = []
-    async with client.watch(names=["job"]) as watch:
+    async with client.watch(v1.WatchRequest(names=["job"])) as watch:
 
         async def read_until_vacant(count: int) -> None:
-            async for item in watch:
-                revisions.extend(event.revision for event in getattr(item, "events", ()))
-                count -= sum(event.vacant for event in getattr(item, "events", ()))
+            async for response in watch:
+                revisions.extend(event.revision for event in response.events.events)
+                count -= sum(bool(event.vacant_names) for event in response.events.events)
                 if count == 0:
                     return
 
-        first: WatchItem = await soon(anext(watch))
-        assert isinstance(first, Snapshot)
-        assert [lock.name for lock in first.locks] == ["job"]
+        first = await soon(anext(watch))
+        assert [lock.name for lock in first.snapshot.locks] == ["job"]
         async with await client.session(ttl=20) as session:
             for _ in range(3):
                 await (await session.lock("job").acquire()).release()
@@ -128,3 +127,28 @@ async def test_a_watch_goes_on_after_a_restart_and_misses_nothing(server: Server
             await soon(read_until_vacant(3))
     assert len(revisions) == len(set(revisions)) == 12
     assert revisions == sorted(revisions)
+
+
+async def test_release_is_repeated_until_a_server_has_confirmed_it(server: Server, client: Client) -> None:
+    async with await client.session(ttl=60) as session:
+        guard = await session.lock("job").acquire()
+        server.kill()
+        releasing = asyncio.ensure_future(guard.release())
+        server.start()
+        await soon(releasing)
+        assert not (await client.get_lock("job")).holders
+
+
+async def test_lost_session_is_withdrawn_at_the_server(server: Server, client: Client) -> None:
+    session = await client.session(ttl=60, disconnect_grace=1)
+    server.freeze()
+    lost = await soon(session.lost())
+    server.thaw()
+    assert lost.reason == LostReason.UNRENEWED
+
+    async def closed() -> None:
+        while [one.id async for one in client.list_sessions()]:
+            await asyncio.sleep(0.01)
+
+    await soon(closed())
+    assert not session.is_valid()

@@ -20,7 +20,7 @@ from tenure import *
 client = Client(sys.argv[1], call_timeout=10)
 session = client.session(ttl=5)
 guard = session.lock("job").acquire()
-watch = client.watch(names=["job"])
+watch = client.watch(v1.WatchRequest(names=["job"]))
 next(watch)
 
 def fails(act, kind, text):
@@ -45,9 +45,9 @@ def child():
         lambda: client.election("e").campaign(),
         lambda: client.group("g").join(),
         lambda: next(watch),
-        lambda: client.watch(),
+        lambda: next(client.watch()),
     ):
-        fails(act, ForkedError, f"in process {parent}; a process made by fork needs its own: make a Client after the fork")
+        fails(act, ForkedError, f"in process {parent}, before the fork that made this one: make a Client after the fork")
     fails(lambda: Client(sys.argv[1]), ForkedError, "make the first Client after the fork")
     watch.close()
     session.close()
@@ -59,7 +59,7 @@ assert status == 0, status
 # As long as it takes for a renewal that was lost to be noticed.
 assert session.lost(6) is None
 assert guard.is_valid()
-assert client.get_lock("job").holder.token == guard.token
+assert client.get_lock("job").holders[0].token == guard.token
 guard.release()
 client.close()
 print("unharmed")
@@ -142,7 +142,7 @@ SYNC_LEFT = """
     import sys
     from tenure import Client
     client = Client(sys.argv[1], call_timeout=10)
-    session = client.session(ttl=120, session_id="left")
+    session = client.session(ttl=120, id="left")
     guard = session.lock("job").acquire()
 """
 
@@ -153,7 +153,7 @@ AIO_LEFT = """
     async def main():
         global client, session, guard
         client = Client(sys.argv[1], call_timeout=10)
-        session = await client.session(ttl=120, session_id="left")
+        session = await client.session(ttl=120, id="left")
         guard = await session.lock("job").acquire()
         {end}
 
@@ -163,14 +163,14 @@ AIO_LEFT = """
 
 @pytest.mark.parametrize("end", ["pass", "sys.exit(0)", "raise ValueError"])
 @pytest.mark.parametrize("surface", ["sync", "aio"])
-def test_program_that_ends_without_close_gives_its_locks_back_with_a_warning(
+def test_program_that_ends_without_close_releases_its_locks_with_a_warning(
     server: Server, surface: str, end: str
 ) -> None:
     ran = run(SYNC_LEFT + f"    {end}\n" if surface == "sync" else AIO_LEFT.format(end=end), server)
     assert "without closing its client" in ran.stderr
-    assert "session left (holding job)" in ran.stderr
+    assert "sessions left, locks job" in ran.stderr
     with Client(server.endpoint, call_timeout=10) as client:
-        assert client.get_lock("job").holder is None
+        assert not client.get_lock("job").holders
 
 
 def test_program_that_ends_without_close_is_not_held_up_by_a_server_that_hangs(server: Server) -> None:
@@ -189,3 +189,29 @@ def test_program_that_ends_without_close_is_not_held_up_by_a_server_that_hangs(s
             assert time.monotonic() - began < 6
         finally:
             server.thaw()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_client_that_was_not_used_before_a_fork_is_rejected_with_the_remedy(server: Server) -> None:
+    program = """
+    import os, sys
+    from tenure import Client, ForkedError
+    client = Client(sys.argv[1], call_timeout=10)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            client.lock("job").acquire()
+        except ForkedError as error:
+            assert "make a Client after the fork" in str(error), error
+            with Client(sys.argv[1], call_timeout=10) as own, own.lock("job") as hold:
+                assert hold.is_valid()
+            sys.exit(0)
+        sys.exit(1)
+    assert os.waitpid(pid, 0)[1] == 0
+    with client.lock("job") as hold:
+        assert hold.is_valid()
+    client.close()
+    print("unharmed")
+    """
+    ran = run(program, server)
+    assert ran.stdout == "unharmed\n", ran.stderr

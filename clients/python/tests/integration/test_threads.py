@@ -1,12 +1,15 @@
 """The client for threads."""
 
+import signal
 import threading
+import warnings
 from collections.abc import Iterator
 
 import pytest
 
-from tenure import Busy, Client, ClosedError, Done, Hold, LostError, LostReason, Snapshot, Standing
+from tenure import Busy, Client, ClosedError, Done, Hold, LostError, LostReason, Standing, assign, v1
 from tests.integration.server import PATIENCE, Server, until
+from tests.integration.waiting import holder
 
 
 @pytest.fixture
@@ -15,7 +18,7 @@ def threads(server: Server) -> Iterator[Client]:
         yield client
 
 
-def test_a_lock_is_held_tried_and_given_back(threads: Client) -> None:
+def test_lock_is_held_tried_and_released(threads: Client) -> None:
     with threads.lock("job", owner="ann") as hold:
         hold.check()
         assert hold.lost(timeout=0.01) is None
@@ -27,20 +30,21 @@ def test_a_lock_is_held_tried_and_given_back(threads: Client) -> None:
     guard = threads.lock("job").try_acquire()
     assert guard
     assert guard.token > hold.token
-    guard.update({"phase": "end"})
-    assert threads.get_lock("job").holders[0].metadata == {"phase": "end"}
+    guard.update_metadata({"phase": "end"})
+    assert dict(holder(threads.get_lock("job")).metadata) == {"phase": "end"}
     guard.release()
     ran = threads.lock("job").try_run(lambda hold: hold.token)
     assert isinstance(ran, Done)
 
 
-def test_a_body_that_lost_its_hold_is_told_in_between_and_at_its_end(threads: Client) -> None:
+def test_body_that_lost_its_hold_sees_it_in_between_and_at_its_end(threads: Client) -> None:
     reached_the_end = False
     with pytest.raises(LostError), threads.lock("job") as hold:
-        threads.evict("job", operator="ops", token=hold.token)
+        threads.evict(v1.EvictRequest(name="job", operator="ops", token=hold.token))
         lost = hold.lost(PATIENCE)
         assert lost is not None
-        assert lost.operator == "ops"
+        assert lost.ended is not None
+        assert lost.ended.operator == "ops"
         with pytest.raises(LostError):
             hold.check()
         reached_the_end = True
@@ -66,28 +70,26 @@ def test_threads_take_turns_in_one_session(threads: Client) -> None:
     assert most == [1] * 8
 
 
-def test_a_decorated_function_runs_under_the_lock(threads: Client) -> None:
+def test_decorated_function_runs_under_the_lock(threads: Client) -> None:
     @threads.locked("job", owner="decorated")
     def function(number: int) -> tuple[int, str]:
-        holder = threads.get_lock("job").holder
-        assert holder is not None
-        return number, holder.owner
+        return number, holder(threads.get_lock("job")).owner
 
     assert function(7) == (7, "decorated")
 
 
 def test_watches_and_lists_are_iterated(threads: Client) -> None:
-    with threads.watch(names=["job"]) as watch:
-        assert isinstance(next(watch), Snapshot)
+    with threads.watch(v1.WatchRequest(names=["job"])) as watch:
+        assert next(watch).HasField("snapshot")
         with threads.lock("job"):
             assert [lock.name for lock in threads.list_locks()] == ["job"]
-        kinds = [event.kind.value for item in (next(watch), next(watch)) for event in getattr(item, "events", ())]
-        assert kinds == ["granted", "ended"]
+        kinds = [event.type for response in (next(watch), next(watch)) for event in response.events.events]
+        assert kinds == [v1.EVENT_TYPE_GRANTED, v1.EVENT_TYPE_ENDED]
     with pytest.raises(StopIteration):
         next(watch)
 
 
-def test_a_leader_loop_ends_with_its_client(server: Server) -> None:
+def test_leader_loop_ends_with_its_client(server: Server) -> None:
     ran = threading.Semaphore(0)
     ended: list[BaseException] = []
     client = Client(server.endpoint)
@@ -117,7 +119,7 @@ def test_leader_only_functions_run_only_while_leading(threads: Client) -> None:
     assert election.leader() is None
 
 
-def test_a_leader_resigns_only_when_what_is_leader_only_has_ended(threads: Client) -> None:
+def test_leader_resigns_only_when_leader_only_functions_have_ended(threads: Client) -> None:
     election = threads.election("boss")
     begun, may_end = threading.Event(), threading.Event()
     ended: list[bool] = []
@@ -139,7 +141,7 @@ def test_a_leader_resigns_only_when_what_is_leader_only_has_ended(threads: Clien
     assert election.leader() is None
 
 
-def test_a_body_that_leads_returns_and_leads_again(threads: Client) -> None:
+def test_body_that_returns_leads_again(threads: Client) -> None:
     tokens: list[int] = []
 
     def body(hold: Hold) -> None:
@@ -153,20 +155,20 @@ def test_a_body_that_leads_returns_and_leads_again(threads: Client) -> None:
     assert threads.election("boss").leader() is None
 
 
-def test_taking_part_in_a_group_tells_in_this_thread(threads: Client) -> None:
+def test_changes_of_a_group_are_reported_in_this_thread(threads: Client) -> None:
     here = threading.current_thread()
 
-    def told(standing: Standing) -> None:
+    def on_change(standing: Standing) -> None:
         assert threading.current_thread() is here
         if standing.assignment == "0":
             raise StopAsyncIteration
 
     with pytest.raises(StopAsyncIteration):
-        threads.group("work").take_part(lambda group: group.assign(lambda place, _: str(place)), told)
-    until(lambda: threads.get_group("work").members == ())
+        threads.group("work").take_part(lambda group: assign(group, lambda position, _: str(position)), on_change)
+    until(lambda: not threads.get_group("work").members)
 
 
-def test_a_session_says_where_it_stands(threads: Client) -> None:
+def test_session_has_a_state(threads: Client) -> None:
     session = threads.session(ttl=5, disconnect_grace=2, owner="ann")
     assert (session.ttl, session.disconnect_grace, session.owner) == (5.0, 2.0, "ann")
     assert 0 < session.valid_for < 2
@@ -175,3 +177,50 @@ def test_a_session_says_where_it_stands(threads: Client) -> None:
     assert lost is not None
     assert lost.reason == LostReason.CLOSED
     assert session.valid_for == 0
+
+
+class Timeout(Exception):
+    """Raised by a signal in the midst of a call."""
+
+
+def test_storm_of_interrupted_acquires_leaves_no_session(threads: Client) -> None:
+    def interrupt(_: int, __: object) -> None:
+        raise Timeout
+
+    interrupted = 0
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with warnings.catch_warnings():
+            # A guard that was interrupted between its acquisition and its assignment is released when it is collected.
+            warnings.simplefilter("ignore", ResourceWarning)
+            for number in range(3000):
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 0.0005 + number % 40 / 20_000)
+                    guard = threads.lock(f"job-{number % 50}", ttl=60).acquire()
+                    guard.release()
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                except Timeout:
+                    interrupted += 1
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                    guard = None  # type: ignore[assignment]
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted > 0
+    until(lambda: not list(threads.list_sessions()))
+
+
+def test_wait_that_is_interrupted_leaves_nothing(threads: Client) -> None:
+    def interrupt(_: int, __: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with threads.lock("job") as hold:
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            with pytest.raises(KeyboardInterrupt):
+                threads.lock("job").acquire()
+            until(lambda: threads.get_lock("job").waiter_count == 0)
+            assert hold.is_valid()
+    finally:
+        signal.signal(signal.SIGALRM, before)

@@ -1,129 +1,178 @@
-"""An engine against a scripted server, with the time passed in."""
+"""The protocol against a scripted server: the tests pass the time, and decide what arrives."""
+
+from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from tenure import clock, convert
-from tenure._engine.claims import AcquireSpec, Entry, Grant
-from tenure._engine.engine import Engine
-from tenure._engine.openings import SessionSpec
-from tenure._engine.reply import Reply
-from tenure._engine.sessions import Live
-from tenure.clock import MILLISECOND, SECOND
-from tenure.model import Busy
-from tenure.progress import Progress
-from tenure.request import acquire_spec
-from tenure.v1 import lock_pb2, session_pb2
-from tenure.v1 import stream_pb2 as pb
+from tenure import v1
+from tenure.clock import to_wire
+from tenure.error import Lost, LostReason
+from tenure.protocol import Item, Protocol
 
-TTL = 1200 * MILLISECOND
-CALL = 5 * SECOND
+RENEW_AFTER, WARN_AFTER, VALID_FOR = 0.4, 0.72, 1.1
+RELEASED, CLOSED = Lost(LostReason.RELEASED), Lost(LostReason.CLOSED)
+FORGOTTEN, UNRENEWED = Lost(LostReason.FORGOTTEN), Lost(LostReason.UNRENEWED)
+
+
+def claim_to(name: str, **fields: Any) -> v1.DeclaredClaim:
+    return v1.DeclaredClaim(names=[name], **fields)
+
+
+def opened(
+    renew_after: float = RENEW_AFTER, warn_after: float = WARN_AFTER, valid_for: float = VALID_FOR
+) -> v1.OpenState:
+    return v1.OpenState(
+        session_id="a",
+        renew_after=to_wire(renew_after, "renew_after"),
+        warn_after=to_wire(warn_after, "warn_after"),
+        valid_for=to_wire(valid_for, "valid_for"),
+    )
+
+
+def held(token: int) -> v1.HeldState:
+    return v1.HeldState(token=token)
+
+
+def ended(reason: v1.EndReason.ValueType) -> v1.EndedState:
+    return v1.EndedState(reason=reason)
+
+
+def reported(reason: v1.EndReason.ValueType) -> Lost:
+    return Lost(LostReason.ENDED, ended(reason))
+
+
+FIELDS = {
+    v1.OpenState: "open",
+    v1.WaitingState: "waiting",
+    v1.HeldState: "held",
+    v1.JoinedState: "joined",
+    v1.EndedState: "ended",
+    v1.BusyState: "busy",
+    v1.Refusal: "rejected",
+}
 
 
 class Bench:
-    """An engine that is connected. Its time begins now, because handles look at the real clock."""
+    """A client's protocol, and the time."""
 
     def __init__(self) -> None:
-        self.engine = Engine("default", "program-1")
-        self.now = clock.now()
-        self.engine.connected(self.now)
+        self.protocol = Protocol("default", "client")
+        self.now = 10.0
+        self.epoch = 0
 
-    def pass_time(self, duration: int) -> None:
-        """Lets time pass, doing what is due when it is."""
-        until = self.now + duration
-        while (at := self.engine.timers.next()) is not None and at <= until:
-            self.now = max(self.now, at)
-            self.engine.due(self.now)
-        self.now = until
+    @classmethod
+    def connected(cls) -> Bench:
+        """Connected and welcomed."""
+        bench = cls()
+        bench.connect()
+        bench.hello()
+        bench.welcome()
+        bench.changed()
+        return bench
 
-    def said(self) -> list[pb.Command]:
-        return self.engine.take_outgoing(1 << 30)
-
-    def said_once(self, kind: str) -> pb.Command:
-        """The only thing said, which is of this kind."""
-        said = self.said()
-        assert [command.WhichOneof("kind") for command in said] == [kind]
-        return said[0]
-
-    def hear(self, command: pb.Command | int, **kind: Any) -> None:
-        answer = pb.Answer(id=command if isinstance(command, int) else command.id, **kind)
-        self.engine.received(pb.StreamResponse(answers=[answer]), self.now)
-
-    def refuse(self, command: pb.Command, reason: str, **metadata: str) -> None:
-        self.hear(command, refusal=session_pb2.Refusal(reason=reason, metadata=metadata))
+    def connect(self) -> None:
+        self.epoch = self.protocol.handle_connected(self.now)
 
     def reconnect(self) -> None:
-        self.engine.disconnected("gone")
-        self.engine.connected(self.now)
+        self.protocol.handle_disconnected(self.epoch)
+        self.connect()
 
-    def opening(self, session_id: str = "a", **options: Any) -> Reply[Live]:
-        reply: Reply[Live] = Reply()
-        spec = SessionSpec(session_id, **{"ttl": TTL, **options})
-        self.engine.openings.open(spec, self.now + CALL, reply, self.now)
-        return reply
+    def pass_time(self, time: float) -> None:
+        """Lets time pass, with all timers in it."""
+        until = self.now + time
+        while (due := self.protocol.timeout) <= until:
+            self.now = max(due, self.now)
+            self.protocol.handle_timeout(self.now)
+            assert self.protocol.timeout > self.now, "a timer that is always due"
+        self.now = until
 
-    def session(self, session_id: str = "a", *, granted: session_pb2.Session | None = None, **options: Any) -> Live:
-        reply = self.opening(session_id, **options)
-        command = self.said_once("open_session")
-        self.hear(command, open_session=session_pb2.OpenSessionResponse(session=granted or told_session(session_id)))
-        assert reply.value is not None
-        return reply.value
+    def open(self) -> Item:
+        return self.protocol.declare(open=v1.DeclaredSession())
 
-    def depending(self, session_id: str, within: int) -> tuple[Live, Progress]:
-        """A session that depends on progress, which began with it."""
-        progress = Progress(within, self.now)
-        return self.session(session_id, progress=progress), progress
+    def session(self) -> Item:
+        """An open session."""
+        session = self.open()
+        self.sent()
+        self.states((session, opened()))
+        self.changed()
+        return session
 
-    def acquire(
-        self, live: Live, wait: int | None = None, spec: AcquireSpec | None = None
-    ) -> tuple[Entry, Reply[Grant | Busy]]:
-        reply: Reply[Grant | Busy] = Reply()
-        entry = self.engine.claims.acquire(live, spec or acquire_spec(["job"]), wait, CALL, reply, self.now)
-        assert entry is not None
-        return entry, reply
+    def claim(self, session: Item, name: str = "job") -> Item:
+        return self.protocol.declare(session=session, part=claim_to(name))
 
-    def hold(self, live: Live, token: int, spec: AcquireSpec | None = None) -> Grant:
-        _, reply = self.acquire(live, spec=spec)
-        self.hear(self.said_once("acquire"), acquire=acquired(token))
-        return granted(reply)
+    def hold(self, session: Item, token: int) -> Item:
+        """A held claim."""
+        claim = self.claim(session)
+        self.sent()
+        self.states((claim, held(token)))
+        self.changed()
+        return claim
 
-    def pass_renewing(self, duration: int) -> int:
-        """Lets time pass, with each renewal answered at once. Answers how many there were."""
-        until, renewals = self.now + duration, 0
-        while self.now < until:
-            self.pass_time(min(10 * MILLISECOND, until - self.now))
-            for command in self.said():
-                assert command.WhichOneof("kind") == "keep_alive"
-                self.hear(command, keep_alive=kept(command.keep_alive.session_ids))
-                renewals += len(command.keep_alive.session_ids)
-        return renewals
+    def withdraw(self, item: Item) -> None:
+        self.protocol.withdraw(item, self.now)
+
+    def sent(self) -> list[v1.ConnectRequest]:
+        """All messages that are to be sent."""
+        sent = []
+        while (request := self.protocol.poll_transmit(self.now)) is not None:
+            assert request.ByteSize() < 4 << 20
+            sent.append(request)
+        return sent
+
+    def hello(self) -> v1.Hello:
+        """The Hello, which is sent alone."""
+        (request,) = self.sent()
+        assert request.HasField("hello")
+        return request.hello
+
+    def changes(self) -> list[v1.Change]:
+        """The changes, which are sent alone."""
+        sent = self.sent()
+        assert all(request.HasField("changes") for request in sent)
+        return [change for request in sent for change in request.changes.changes]
+
+    def keep_alive(self) -> int:
+        """The number of the keep-alive, which is sent alone."""
+        (request,) = self.sent()
+        assert request.HasField("keep_alive")
+        return request.keep_alive.number
+
+    def receive(self, epoch: int | None = None, **kind: Any) -> None:
+        self.protocol.handle_response(self.epoch if epoch is None else epoch, v1.ConnectResponse(**kind), self.now)
+
+    def welcome(self, lost_revision: int = 0) -> None:
+        self.receive(welcome=v1.Welcome(lost_revision=lost_revision))
+
+    def kept(self, number: int, epoch: int | None = None) -> None:
+        self.receive(epoch, kept_alive=v1.KeptAlive(number=number))
+
+    def states(self, *states: tuple[Item, Any], epoch: int | None = None) -> None:
+        messages = [v1.State(number=item.number, **{FIELDS[type(kind)]: kind}) for item, kind in states]
+        self.receive(epoch, states=v1.States(states=messages))
+
+    def changed(self) -> list[Item]:
+        """What has changed since the last look."""
+        changed = list(self.protocol.changed)
+        self.protocol.changed.clear()
+        return changed
+
+    def ends(self) -> dict[int, Any]:
+        """What has ended since the last look, and why."""
+        return {item.number: item.end for item in self.changed() if item.end is not None}
 
 
-def granted(reply: Reply[Grant | Busy]) -> Grant:
-    assert isinstance(reply.value, Grant)
-    return reply.value
+def withdrawals(changes: Iterable[v1.Change]) -> list[int]:
+    return [change.withdraw for change in changes if change.HasField("withdraw")]
 
 
-def told_session(
-    session_id: str = "a", tokens: Iterable[int] = (), *, ttl: int = TTL, grace: int | None = None
-) -> session_pb2.Session:
-    told = session_pb2.Session(id=session_id, ttl=convert.to_wire(ttl))
-    for token in tokens:
-        told.claims.add(names=["job"], token=token, state=session_pb2.CLAIM_STATE_HELD)
-    if grace is not None:
-        told.disconnect_grace.CopyFrom(convert.to_wire(grace))
-    return told
+def until(item: Item) -> float:
+    """Until when a session is valid."""
+    assert item.validity is not None
+    return item.validity.until
 
 
-def attached(tokens: Iterable[int] = (), revision: int = 9, **options: Any) -> pb.AttachedSession:
-    return pb.AttachedSession(session=told_session("a", tokens, **options), revision=revision)
-
-
-def acquired(token: int) -> lock_pb2.AcquireResponse:
-    return lock_pb2.AcquireResponse(acquired=True, token=token)
-
-
-def kept(session_ids: Iterable[str] = ("a",), ttl: int = TTL) -> session_pb2.KeepAliveResponse:
-    return session_pb2.KeepAliveResponse(
-        sessions=[session_pb2.KeptSession(session_id=one, ttl=convert.to_wire(ttl)) for one in session_ids]
-    )
+def renewed(item: Item) -> float:
+    """When the last acknowledged renewal of a session was sent."""
+    assert item.validity is not None
+    return item.validity.renewed

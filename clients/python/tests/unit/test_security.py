@@ -1,4 +1,4 @@
-"""TLS and credentials: what is refused before there is a connection."""
+"""TLS and credentials: what is rejected before there is a connection."""
 
 from pathlib import Path
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from tenure.aio import Client
-from tenure.endpoint import parse_endpoints
-from tenure.errors import InvalidError
-from tenure.options import from_environment
-from tenure.security import Security, SecurityOptions
+from tenure.error import InvalidError
+from tenure.options.client import from_environment
+from tenure.options.endpoint import parse_endpoints
+from tenure.options.security import Security
 
 FAR = "https://far:1"
 
@@ -43,14 +43,14 @@ def file(tmp_path: Path) -> Path:
         ({"token": "Schlüssel"}, "token", "letters that no header"),
     ],
 )
-def test_what_cannot_be_used_is_told_by_name(options: dict[str, Any], field: str, problem: str) -> None:
+def test_inconsistent_options_are_rejected_by_name(options: dict[str, Any], field: str, problem: str) -> None:
     refused = refusal(FAR, options)
     assert refused.field == field
     assert problem in refused.problem
 
 
 @pytest.mark.parametrize("given", [("ca_cert",), ("client_cert", "client_key")])
-def test_certificates_are_for_tls(given: tuple[str, ...], file: Path) -> None:
+def test_certificates_need_tls(given: tuple[str, ...], file: Path) -> None:
     options: dict[str, Any] = dict.fromkeys(given, file)
     refused = refusal("http://localhost:1", options)
     assert refused.field == given[0]
@@ -58,7 +58,7 @@ def test_certificates_are_for_tls(given: tuple[str, ...], file: Path) -> None:
     Security(**options).check(parse_endpoints(f"http://localhost:1,{FAR}"))
 
 
-def test_a_token_is_not_sent_in_the_clear(file: Path) -> None:
+def test_token_is_not_sent_in_the_clear(file: Path) -> None:
     for options in ({"token": "secret"}, {"token_file": file}):
         security = Security(**options)
         security.check(parse_endpoints("localhost:1,http://127.0.0.2:1,http://[::1]:1,https://far:1"))
@@ -68,13 +68,13 @@ def test_a_token_is_not_sent_in_the_clear(file: Path) -> None:
             assert "in the clear: use https://" in refused.problem
 
 
-def test_a_token_is_not_shown() -> None:
+def test_token_is_not_shown() -> None:
     assert "secret" not in repr(Security(token="secret"))
     assert "secret" not in str(refusal(FAR, {"token": "secret\nthing"}))
     assert "secret" not in str(refusal("http://far:1", {"token": "secret"}))
 
 
-def test_a_token_is_read_anew_and_blanks_do_not_count(file: Path) -> None:
+def test_token_is_read_again_and_blanks_are_ignored(file: Path) -> None:
     security = Security(token_file=file)
     assert security.authorization() == "Bearer something"
     file.write_text(" other\n")
@@ -83,13 +83,13 @@ def test_a_token_is_read_anew_and_blanks_do_not_count(file: Path) -> None:
     assert Security().authorization() is None
 
 
-async def test_a_client_is_not_made_of_what_cannot_be_used() -> None:
+async def test_client_with_invalid_options_is_not_made() -> None:
     with pytest.raises(InvalidError, match="token"):
         Client("http://far:1", token="secret")
 
 
-def test_the_environment_says_it_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = {
+def test_options_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    variables = {
         "TENURE_ENDPOINTS": FAR,
         "TENURE_NAMESPACE": "mine",
         "TENURE_CA_CERT": "ca.pem",
@@ -99,17 +99,18 @@ def test_the_environment_says_it_as_well(monkeypatch: pytest.MonkeyPatch) -> Non
         "TENURE_TOKEN": "",
         "TENURE_TOKEN_FILE": "token",
     }
-    for name, value in told.items():
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    security = SecurityOptions(
-        ca_cert="ca.pem",
-        client_cert="client.pem",
-        client_key="client.key",
-        tls_server_name="near",
-        token=None,
-        token_file="token",
-    )
-    assert from_environment() == (FAR, "mine", security)
+    options: dict[str, str] = {
+        "namespace": "mine",
+        "ca_cert": "ca.pem",
+        "client_cert": "client.pem",
+        "client_key": "client.key",
+        "tls_server_name": "near",
+        "token_file": "token",
+    }
+    assert from_environment() == (FAR, options)
     monkeypatch.setenv("TENURE_TOKEN", "secret")
     monkeypatch.delenv("TENURE_TOKEN_FILE")
-    assert from_environment()[2] == {**security, "token": "secret", "token_file": None}
+    del options["token_file"]
+    assert from_environment() == (FAR, {**options, "token": "secret"})

@@ -36,7 +36,7 @@ class Election(Entered):
         return None if hold is None else Hold(hold)
 
     def is_healthy(self) -> bool:
-        """Whether the candidate in the background takes part: not if there is none, and not while its campaigns fail."""
+        """Whether the candidate in the background leads, or waits in the queue: not while its campaigns fail, or no server is there."""
         return self._inner.is_healthy()
 
     campaign = obtaining(Guard, aio.Election.campaign)

@@ -77,8 +77,8 @@ atexit.register(_close_at_exit)
 
 
 def run(asked: Coroutine[Any, Any, T]) -> T:
-    """Runs something in the loop, and waits for it. If the wait is interrupted, it is cancelled, and what has been obtained meanwhile
-    is dropped."""
+    """Runs something in the loop, and waits for it. If the wait is interrupted, as by Ctrl-C, it is cancelled, and what has been
+    obtained meanwhile is dropped."""
     with _making:
         if not _portals:
             _portals.append(_Portal())
@@ -86,44 +86,52 @@ def run(asked: Coroutine[Any, Any, T]) -> T:
     if threading.current_thread() is portal.thread:
         asked.close()
         raise RuntimeError("this would wait for the thread that it runs in: use tenure.aio there")
-    result: concurrent.futures.Future[T] = concurrent.futures.Future()
+    call = _Call(asked)
     try:
-        portal.loop.call_soon_threadsafe(_begin, asked, result)
-        return result.result()
+        portal.loop.call_soon_threadsafe(call.begin)
+        call.done.acquire()
     except BaseException:
-        if not result.cancel() and result.exception() is None:
-            _drop(result.result())
+        portal.loop.call_soon_threadsafe(call.leave)
         raise
+    if call.error is not None:
+        raise call.error
+    return cast(T, call.result)
 
 
-def _begin(asked: Coroutine[Any, Any, T], result: concurrent.futures.Future[T]) -> None:
-    """Runs it in the loop. The future remains cancellable until there is a result."""
-    task = asyncio.ensure_future(asked)
+class _Call:
+    """Something that runs in the loop, for a thread that waits for it. Everything but the wait happens in the loop."""
 
-    def end(task: asyncio.Task[T]) -> None:
-        if not result.set_running_or_notify_cancel():
-            # The result came while it was being cancelled.
-            if not task.cancelled() and task.exception() is None:
-                _drop(task.result())
-        elif task.cancelled():
-            result.set_exception(concurrent.futures.CancelledError())
+    def __init__(self, asked: Coroutine[Any, Any, object]) -> None:
+        self._asked = asked
+        self._task: asyncio.Task[object] | None = None
+        #: A lock that is released at the end: an interrupted wait for it leaves nothing locked, unlike one for a Condition.
+        self.done = threading.Lock()
+        self.done.acquire()
+        self.result: object = None
+        self.error: BaseException | None = None
+
+    def begin(self) -> None:
+        self._task = asyncio.ensure_future(self._asked)
+        self._task.add_done_callback(self._end)
+
+    def leave(self) -> None:
+        """The thread has left: whatever was obtained for it is withdrawn."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task.add_done_callback(lambda _: self._drop())
+
+    def _end(self, task: asyncio.Task[object]) -> None:
+        if task.cancelled():
+            self.error = concurrent.futures.CancelledError()
         elif (error := task.exception()) is not None:
-            result.set_exception(error)
+            self.error = error
         else:
-            result.set_result(task.result())
+            self.result = task.result()
+        self.done.release()
 
-    def cancel(result: concurrent.futures.Future[T]) -> None:
-        if result.cancelled():
-            task.get_loop().call_soon_threadsafe(task.cancel)
-
-    task.add_done_callback(end)
-    result.add_done_callback(cancel)
-
-
-def _drop(result: object) -> None:
-    """Withdraws what was obtained for a caller that has left."""
-    if (part := getattr(result, "_part", None)) is not None:
-        part.collect()
+    def _drop(self) -> None:
+        if (part := getattr(self.result, "_part", None)) is not None:
+            part.drop()
 
 
 async def within(asked: Coroutine[Any, Any, T], timeout: float | None) -> T | None:

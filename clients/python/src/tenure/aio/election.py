@@ -53,7 +53,6 @@ class Election:
         self._stall_after = None if stall_after is None else seconds(stall_after, "stall_after")
         self._hold: Hold | None = None
         self._candidate: asyncio.Task[NoReturn] | None = None
-        self._is_healthy = False
         #: The `leader_only` functions that run: each ends before the candidate resigns, so that none runs beside the next leader's.
         self._jobs = 0
         self._idle = asyncio.Event()
@@ -67,8 +66,10 @@ class Election:
         return hold if hold is not None and hold.is_valid() else None
 
     def is_healthy(self) -> bool:
-        """Whether the candidate in the background takes part: not if there is none, and not while its campaigns fail."""
-        return self._is_healthy and self._candidate is not None and not self._candidate.done()
+        """Whether the candidate in the background leads, or waits in the queue: not while its campaigns fail, or no server is there."""
+        claim = self._request.declared
+        is_accepted = claim is not None and claim.state is not None and claim.lost_reason() is None
+        return is_accepted and self._candidate is not None and not self._candidate.done()
 
     async def campaign(self) -> Guard:
         """Waits until this candidate leads. Returns its hold of the lock, until whose loss or release it leads: one term, with a token
@@ -175,12 +176,10 @@ class Election:
     async def win(self, *, is_patient: bool = False) -> Guard:
         """Campaigns until this candidate leads: the part of `lead` before each body. A patient one tries on after all rejections."""
         soon, later = Backoff(FIRST_PAUSE, LONGEST_PAUSE), Backoff(FIRST_PAUSE, LONGEST_PAUSE_IF_REJECTED)
-        self._is_healthy = True
         while True:
             try:
                 leadership = await self.campaign()
             except TenureError as error:
-                self._is_healthy = isinstance(error, LostError)
                 is_temporary = error.is_transient or isinstance(error, LostError)
                 if isinstance(error, ClosedError | ForkedError | InvalidError) or not (is_temporary or is_patient):
                     raise
@@ -188,7 +187,6 @@ class Election:
                 await asyncio.sleep((soon if is_temporary else later).next_pause())
                 continue
             log.info("leading %s with token %s", self.name, leadership.token)
-            self._is_healthy = True
             self._resigns.clear()
             self._hold = leadership.hold
             return leadership

@@ -15,6 +15,7 @@ from tenure.clock import Seconds, seconds
 from tenure.declare import Busy, Target
 from tenure.error import LostError, TenureError, UnavailableError
 from tenure.progress import check_stall_after
+from tenure.protocol import Item
 from tenure.session import SessionView
 
 T = TypeVar("T")
@@ -52,6 +53,8 @@ class LockRequest(contextlib.AsyncContextDecorator):
         self._session = session
         self._claim = claim
         self._stall_after = stall_after
+        #: The last claim that was declared for it.
+        self.declared: Item | None = None
         #: The scopes that each task has entered.
         self._scopes: dict[asyncio.Task[object] | None, list[HoldScope]] = {}
 
@@ -104,10 +107,13 @@ class LockRequest(contextlib.AsyncContextDecorator):
         claim = v1.DeclaredClaim()
         claim.CopyFrom(self._claim)
         claim.queue = wait != 0
-        part = await self._target.obtain(claim, self._stall_after, wait)
+        part = await self._target.obtain(claim, self._stall_after, wait, self._was_declared)
         if isinstance(part, Busy):
             return part
         return Guard(part, self._session or SessionView(part.item.session, self._target.open))
+
+    def _was_declared(self, claim: Item) -> None:
+        self.declared = claim
 
 
 class HoldScope:

@@ -99,9 +99,6 @@ class Protocol:
         """Withdraws an item, with everything in it."""
         if item.withdrawn is not None or item.number not in self.items:
             return
-        if item.sent is None:
-            self._end(item, item.by_program())
-            return
         for one in (*item.parts.values(), item):
             if one.sent is None:
                 self._end(one, one.by_program())
@@ -110,7 +107,8 @@ class Protocol:
                 if one.declared is not None:
                     self._unconfirmed, one.size = self._unconfirmed - one.size, 0
                 self.changed.append(one)
-        self._send(v1.Change(withdraw=item.number), now)
+        if item.sent is not None:
+            self._send(v1.Change(withdraw=item.number), now)
 
     def pause(self, session: Item, now: float) -> None:
         """Keep-alives no longer renew the session."""
