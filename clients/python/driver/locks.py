@@ -102,7 +102,7 @@ async def run(request: dict[str, Any], things: Things) -> dict[str, Any]:
     ran = await asked.try_run(body)
     if isinstance(ran, Busy):
         return answers.busy(ran) | {"ran": False}
-    return {"ran": True, "cancelled": False, "token": ran.value}
+    return {"ran": True, "cancelled": False, "token": ran}
 
 
 async def await_body(request: dict[str, Any], things: Things) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Holds a lock with generated code alone, over the declared stream: `ClientService.Connect` of the contract.
 
-`python examples/declared_stream.py NAME`, with the servers of `TENURE_ENDPOINTS`, separated by commas. It holds the lock
-NAME until its input ends, whatever becomes of a server, and prints each state.
+`python examples/declared_stream.py NAME`, with the servers of `TENURE_ENDPOINTS`, separated by commas. It holds the
+lock NAME until its input ends, whatever becomes of a server, and prints each state.
 """
 
 import itertools

@@ -37,7 +37,8 @@ def main() -> None:
             print("wrote")
             first.release()
 
-            # Had the first holder been paused instead, the next one would have got the lock after the TTL, and gone on like this.
+            # Had the first holder been paused instead, the next one would have got the lock after the TTL, and gone on
+            # like this.
             following = client.lock("nightly-report", owner="fenced_write").acquire()
             print(f"acquired token={following.token}")
             write(database, following.token)

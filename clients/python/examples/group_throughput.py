@@ -1,8 +1,9 @@
 """Copies of a program that share a total throughput: each prints what it may use, whenever that changes.
 
-`python examples/group_throughput.py NAME`, several times, with a server of `TENURE_ENDPOINTS` (default: this machine's port
-7420); `tenure group set throughput 1000` sets the total. Start and kill copies, set another total, and see the shares. With
-`exact` after the name, the shares make the total exactly: the first members get what the division leaves over.
+`python examples/group_throughput.py NAME`, several times, with a server of `TENURE_ENDPOINTS` (default: this machine's
+port 7420); `tenure group set throughput 1000` sets the total. Start and kill copies, set another total, and see the
+shares. With `exact` after the name, the shares make the total exactly: the first members get what the division leaves
+over.
 """
 
 import asyncio

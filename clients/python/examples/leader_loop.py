@@ -1,7 +1,7 @@
 """Copies of a program, of which only the leader works: once a second, while it leads.
 
-`python examples/leader_loop.py NAME`, several times, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420).
-Kill the one that works, and another does.
+`python examples/leader_loop.py NAME`, several times, with a server of `TENURE_ENDPOINTS` (default: this machine's port
+7420). Kill the one that works, and another does.
 """
 
 import asyncio

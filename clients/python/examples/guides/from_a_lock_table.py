@@ -1,6 +1,7 @@
 """What programs that had a lock table of their own do with Tenure: clients/guides/from-a-lock-table.md has these lines.
 
-`python examples/guides/from_a_lock_table.py work.db`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420).
+`python examples/guides/from_a_lock_table.py work.db`, with a server of `TENURE_ENDPOINTS` (default: this machine's port
+7420).
 """
 
 import contextlib

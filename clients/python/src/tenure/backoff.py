@@ -4,7 +4,8 @@ import random
 
 
 class Backoff:
-    """Doubling pauses, in seconds, each drawn from the upper half of its step. The defaults are those between attempts of a call."""
+    """Doubling pauses, in seconds, each drawn from the upper half of its step. The defaults are those between attempts
+    of a call."""
 
     def __init__(self, first: float = 0.02, longest: float = 0.5) -> None:
         self._first = first

@@ -1,5 +1,5 @@
-"""The clock of validity: it runs while the machine is suspended, where the platform has such a clock. Moments are seconds; only
-differences between them have a meaning."""
+"""The clock of validity: it runs while the machine is suspended, where the platform has such a clock. Moments are
+seconds; only differences between them have a meaning."""
 
 import time
 from datetime import timedelta
@@ -13,7 +13,8 @@ _BOOTTIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 def now() -> float:
-    """This moment. A clock that stops in suspend would let a process that was suspended for its TTL consider itself valid."""
+    """This moment. A clock that stops in suspend would let a process that was suspended for its TTL consider itself
+    valid."""
     return time.monotonic() if _BOOTTIME is None else time.clock_gettime(_BOOTTIME)
 
 

@@ -1,5 +1,5 @@
-"""The connection to the service, as its handles see it: what they declare, and plain calls beside the stream. The task that owns the
-stream is in `transport`."""
+"""The connection to the service, as its handles see it: what they declare, and plain calls beside the stream. The task
+that owns the stream is in `transport`."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ class Connection:
         return self._closing is not None or self.forked_from is not None
 
     def check(self) -> None:
-        """Begins to connect, in the current event loop. ForkedError, ClosedError or, in another event loop, RuntimeError if nothing
-        can be requested."""
+        """Begins to connect, in the current event loop. ForkedError, ClosedError or, in another event loop,
+        RuntimeError if nothing can be requested."""
         if self.forked_from is not None:
-            raise ForkedError("this client was made", self.forked_from, "make a Client after the fork")
+            raise ForkedError("this client was made", self.forked_from, "make a Client after it")
         if self._closing is not None:
             raise ClosedError
         if self.loop is None:
@@ -90,8 +90,8 @@ class Connection:
     def declare(
         self, open: Declared | None, session: Item | None, part: Declared | None, progress: Progress | None
     ) -> Item:
-        """Declares a session, or something in one, or both. Returns the item of the last, and renews its session only while there is
-        progress, if that is given."""
+        """Declares a session, or something in one, or both. Returns the item of the last, and renews its session only
+        while there is progress, if that is given."""
         self.check()
         item = self.protocol.declare(open=open, session=session, part=part)
         if progress is not None:
@@ -179,8 +179,8 @@ class Connection:
         changed.set()
 
     async def channel(self, deadline: float) -> tuple[grpc.aio.Channel, asyncio.Event]:
-        """The channel to the server that the stream is connected to, and what is set when that changes. Waits for one until
-        `deadline`, unless the credentials are rejected."""
+        """The channel to the server that the stream is connected to, and what is set when that changes. Waits for one
+        until `deadline`, unless the credentials are rejected."""
         while True:
             self.check()
             if not isinstance(self._channel, TenureError):
@@ -197,9 +197,9 @@ class Connection:
         return self._channel if is_error else UnavailableError("the server did not answer")  # type: ignore[return-value]
 
     async def call(self, path: str, request: Any, reply: type[A], *, is_safe: bool = True, wait: float = 0.0) -> A:
-        """Makes one call, such as "LockService/GetLock", to the server that the stream is connected to. Repeats it at other servers
-        until its deadline; one that is not safe to repeat only if it certainly had no effect. `wait` is the time that the server may
-        take before it replies."""
+        """Makes one call, such as "LockService/GetLock", to the server that the stream is connected to. Repeats it at
+        other servers until its deadline; one that is not safe to repeat only if it certainly had no effect. `wait` is
+        the time that the server may take before it replies."""
         request.namespace = self.target.namespace
         deadline, backoff = clock.now() + wait + self.call_timeout, Backoff()
         while True:

@@ -1,7 +1,5 @@
 """Opens sessions, makes claims and memberships, and waits for what becomes of them."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import copy
@@ -70,7 +68,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Target:
-    """Where claims and memberships are made: in a session that exists, or each in one of its own, with these parameters."""
+    """Where claims and memberships are made: in a session that exists, or each in one of its own, with these
+    parameters."""
 
     connection: Connection
     session: Item | None
@@ -83,7 +82,8 @@ class Target:
         wait: float | None = None,
         on_declared: Callable[[Item], None] = lambda _: None,
     ) -> Part | Busy:
-        """Declares a session, or a claim or membership, and waits for it, at most so long; None: for as long as it takes."""
+        """Declares a session, or a claim or membership, and waits for it, at most so long; None: for as long as it
+        takes."""
         self.connection.check()
         until = None if wait is None else clock.now() + wait
         # In a session that exists, a wait without an end may also wait for a server.
@@ -117,8 +117,8 @@ class Target:
             return busy
 
     async def _settle(self, item: Item, until: float | None, reply: float | None) -> Busy | None:
-        """Waits until it is granted, or open (None), or the locks are not free: if it is in the queue until `until` at most, if nothing
-        is known of it until `reply`."""
+        """Waits until it is granted, or open (None), or the locks are not free: if it is in the queue until `until` at
+        most, if nothing is known of it until `reply`."""
 
         def look() -> tuple[Busy | None] | None:
             state, now = item.end or item.state, clock.now()
@@ -141,7 +141,8 @@ class Target:
 
 
 async def allow_another(error: TenureError, backoff: Backoff, reply: float | None) -> None:
-    """Returns, after a pause, if another attempt is to be made after this error: it was a temporary rejection. Raises it otherwise."""
+    """Returns, after a pause, if another attempt is to be made after this error: it was a temporary rejection. Raises
+    it otherwise."""
     pause = backoff.next_pause()
     is_temporary = False
     if isinstance(error, RefusedError):

@@ -1,7 +1,5 @@
 """Errors of calls. A lock held by another claim is no error: see `Busy`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -93,8 +91,8 @@ class RefusedError(TenureError):
     def __init__(self, refusal: v1.Refusal) -> None:
         super().__init__(refusal.message or refusal.reason)
         self.refusal = refusal
-        #: A name of the contract's `ErrorReason` without its prefix, such as `NOT_HOLDER`; or that of a gRPC code if the rejection is
-        #: not from the service itself, but for example from a proxy.
+        #: A name of the contract's `ErrorReason` without its prefix, such as `NOT_HOLDER`; or that of a gRPC code if
+        #: the rejection is not from the service itself, but for example from a proxy.
         self.reason = refusal.reason
         #: The problem, for people.
         self.message = refusal.message
@@ -128,8 +126,8 @@ class ClosedError(TenureError):
 
 
 class ForkedError(TenureError):
-    """This process was made by a fork, and the client belongs to the process before it, or gRPC was in use before it: gRPC does not
-    survive a fork."""
+    """This process was made by a fork, and the client belongs to the process before it, or gRPC was in use before it:
+    gRPC does not survive a fork."""
 
     def __init__(self, use: str, pid: int, remedy: str) -> None:
         super().__init__(f"{use} in process {pid}, before the fork that made this one: {remedy}")

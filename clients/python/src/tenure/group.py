@@ -11,7 +11,8 @@ Assignments = dict[int, str]
 
 
 def assign(group: v1.Group, value: Callable[[int, v1.GroupMember], str]) -> Assignments:
-    """Assignments that fit: what `value` returns for each member, given its position in the order of joining, from 0."""
+    """Assignments that fit: what `value` returns for each member, given its position in the order of joining, from
+    0."""
     return {member.number: value(position, member) for position, member in enumerate(group.members)}
 
 
@@ -34,7 +35,8 @@ class Standing:
 
     @property
     def is_current(self) -> bool:
-        """Whether the assignment was computed from the current members and config. If not, the leader has yet to compute it."""
+        """Whether the assignment was computed from the current members and config. If not, the leader has yet to
+        compute it."""
         return self.lost is None and self.group.assignments_current
 
     @property

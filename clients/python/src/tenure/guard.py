@@ -19,14 +19,15 @@ MARGIN_MAX = 1.0
 class TransferRequest:
     """A request to the holder to stop its work and hand over. It confirms by releasing; otherwise it keeps the lock."""
 
-    #: The request. Without an operator: a better candidate waits, and by the lock's settings it is handed the lock; or the client was
-    #: moving to another server when the request arrived.
+    #: The request. Without an operator: a better candidate waits, and by the lock's settings it is handed the lock; or
+    #: the client was moving to another server when the request arrived.
     pending: v1.PendingTransfer
     _stop_at: float
 
     @property
     def remaining(self) -> float:
-        """How many seconds the work may continue, if the release is to reach the server in time. Zero when that has passed."""
+        """How many seconds the work may continue, if the release is to reach the server in time. Zero when that has
+        passed."""
         return max(self._stop_at - clock.now(), 0.0)
 
 
@@ -40,15 +41,15 @@ class HoldView:
 
     def __init__(self, item: Item) -> None:
         self._item = item
-        #: The fencing token, to be sent with every write that the lock protects. Greater than all tokens granted before it in the
-        #: namespace.
+        #: The fencing token, to be sent with every write that the lock protects. Greater than all tokens granted before
+        #: it in the namespace.
         self.token = item.token
         #: The locks that are held, in byte order.
         self.names = item.names
 
     def is_valid(self) -> bool:
-        """Whether the server cannot have ended the hold, decided by the clock at this moment. Once False it stays so. A program may
-        still be paused right after the check: the token protects against that."""
+        """Whether the server cannot have ended the hold, decided by the clock at this moment. Once False it stays so. A
+        program may still be paused right after the check: the token protects against that."""
         return self.lost_reason is None
 
     def check(self) -> None:
@@ -70,8 +71,8 @@ class HoldView:
         return TransferRequest(state.transfer, stop_at(from_wire(state.transfer.drain), since))
 
     def tick(self) -> None:
-        """Reports progress of the work under the hold: see `stall_after`, without which this has no effect. Cheap; any thread may
-        call it."""
+        """Reports progress of the work under the hold: see `stall_after`, without which this has no effect. Cheap; any
+        thread may call it."""
         for item in (self._item, self._item.session):
             if item.progress is not None:
                 item.progress.tick()

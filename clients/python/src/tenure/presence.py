@@ -27,8 +27,8 @@ def resolve(future: "asyncio.Future[None]") -> None:
 
 
 async def wait(item: Item, look: Callable[[], T | None], *moments: float | None) -> T:
-    """Waits until `look` finds something. It is called after each change of the item or its session, at the moments of their
-    validity, and at those given. Reads the clock itself, so that it depends on no other task to be on time."""
+    """Waits until `look` finds something. It is called after each change of the item or its session, at the moments of
+    their validity, and at those given. Reads the clock itself, so that it depends on no other task to be on time."""
     loop = asyncio.get_running_loop()
     while (found := look()) is None:
         now, validity = clock.now(), item.session.validity

@@ -1,11 +1,9 @@
 """Forks of the process that a client belongs to.
 
-A fork copies a client's memory and shares its sockets, but not its threads, and gRPC does not survive it. So nothing that was made
-before a fork may be used in the child, where it is invalid, or be closed or collected there, which would write to the sockets of the
-parent.
+A fork copies a client's memory and shares its sockets, but not its threads, and gRPC does not survive it. So nothing
+that was made before a fork may be used in the child, where it is invalid, or be closed or collected there, which would
+write to the sockets of the parent.
 """
-
-from __future__ import annotations
 
 import asyncio
 import ctypes
@@ -56,8 +54,8 @@ def register(connection: Inheritable) -> None:
     """A client is made in this process. ForkedError if gRPC was in use before the fork that made this process."""
     if _process.used_before is not None:
         remedy = (
-            "gRPC does not survive a fork; make the first Client after the fork, or start this process by multiprocessing's "
-            "spawn or forkserver"
+            "gRPC does not survive a fork; make the first Client after the fork, or start this process by "
+            "multiprocessing's spawn or forkserver"
         )
         raise ForkedError("a client was in use", _process.used_before, remedy)
     _process.connections.add(connection)

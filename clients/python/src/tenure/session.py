@@ -44,8 +44,8 @@ class SessionView:
         return SessionState.AT_RISK if is_at_risk else SessionState.HEALTHY
 
     def is_valid(self) -> bool:
-        """Whether the server cannot have ended the session, decided by the clock at this moment: a process that was paused for too
-        long gets False when it resumes. Once False it stays so."""
+        """Whether the server cannot have ended the session, decided by the clock at this moment: a process that was
+        paused for too long gets False when it resumes. Once False it stays so."""
         return self.lost_reason is None
 
     @property
@@ -60,6 +60,7 @@ class SessionView:
         return self._item.lost_reason()
 
     def tick(self) -> None:
-        """Reports progress of the program: see `stall_after`, without which this has no effect. Cheap; any thread may call it."""
+        """Reports progress of the program: see `stall_after`, without which this has no effect. Cheap; any thread may
+        call it."""
         if self._item.progress is not None:
             self._item.progress.tick()

@@ -47,7 +47,7 @@ def child():
         lambda: next(watch),
         lambda: next(client.watch()),
     ):
-        fails(act, ForkedError, f"in process {parent}, before the fork that made this one: make a Client after the fork")
+        fails(act, ForkedError, f"in process {parent}, before the fork that made this one: make a Client after it")
     fails(lambda: Client(sys.argv[1]), ForkedError, "make the first Client after the fork")
     watch.close()
     session.close()
@@ -185,7 +185,8 @@ def test_program_that_ends_without_close_is_not_held_up_by_a_server_that_hangs(s
             began = time.monotonic()
             process.stdin.close()
             process.wait(PATIENCE)
-            # A second, and the end of the interpreter on a machine that is busy; without a bound it would be the call's 10 s.
+            # A second, and the end of the interpreter on a machine that is busy; without a bound it would be the call's
+            # 10 s.
             assert time.monotonic() - began < 6
         finally:
             server.thaw()
@@ -202,7 +203,7 @@ def test_client_that_was_not_used_before_a_fork_is_rejected_with_the_remedy(serv
         try:
             client.lock("job").acquire()
         except ForkedError as error:
-            assert "make a Client after the fork" in str(error), error
+            assert "before the fork that made this one: make a Client after it" in str(error), error
             with Client(sys.argv[1], call_timeout=10) as own, own.lock("job") as hold:
                 assert hold.is_valid()
             sys.exit(0)

@@ -1,7 +1,5 @@
 """The client for threads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from typing_extensions import Self, Unpack
@@ -18,8 +16,8 @@ from tenure.options.session import GroupOptions
 
 
 class Watch(Entered):
-    """Events: each revision once and in order, across reconnects: see `tenure.aio.Watch`. `close` it, or use it as a context
-    manager."""
+    """Events: each revision once and in order, across reconnects: see `tenure.aio.Watch`. `close` it, or use it as a
+    context manager."""
 
     def __init__(self, watch: aio_watch.Watch) -> None:
         self._inner = watch
@@ -48,9 +46,10 @@ class Watch(Entered):
 class Client(Entered):
     """A client of the service, for one namespace. Any thread may use it.
 
-    It connects in the background, to one server at a time, and fails over to the next; sessions, their holds, and their places in
-    queues remain. Calls wait for a connection, each until its deadline. `close` it before the program ends, or use it as a context
-    manager, so that its locks are free at once. A process that forks makes its clients afterwards.
+    It connects in the background, to one server at a time, and fails over to the next; sessions, their holds, and their
+    places in queues remain. Calls wait for a connection, each until its deadline. `close` it before the program ends,
+    or use it as a context manager, so that its locks are free at once. A process that forks makes its clients
+    afterwards.
     """
 
     def __init__(self, endpoints: str | Iterable[str] = DEFAULT_ENDPOINT, **options: Unpack[ClientOptions]) -> None:
@@ -91,7 +90,7 @@ class Client(Entered):
     configure_group = blocking(aio.Client.configure_group)
 
     def group(self, name: str, *, session: Session | None = None, **options: Unpack[GroupOptions]) -> GroupRequest:
-        """Requests a membership in a group, in a session of its own, which ends with the membership; or in the given one of this
-        client."""
+        """Requests a membership in a group, in a session of its own, which ends with the membership; or in the given
+        one of this client."""
         inner = None if session is None else session._inner
         return GroupRequest(self._inner.group(name, session=inner, **options))

@@ -1,7 +1,5 @@
 """Elections: one leader among several copies of a program."""
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Callable
@@ -19,8 +17,9 @@ T = TypeVar("T")
 class Election(Entered):
     """A candidacy in an election. The leader is the holder of the lock of the election's name.
 
-    As a context manager it is a candidate in the background: functions that are `leader_only` then run while it leads. That candidate
-    tries on after every failure of a server, also after rejections that are not temporary, with pauses of up to 10 s.
+    As a context manager it is a candidate in the background: functions that are `leader_only` then run while it leads.
+    That candidate tries on after every failure of a server, also after rejections that are not temporary, with pauses
+    of up to 10 s.
     """
 
     def __init__(self, election: aio.Election) -> None:
@@ -36,7 +35,8 @@ class Election(Entered):
         return None if hold is None else Hold(hold)
 
     def is_healthy(self) -> bool:
-        """Whether the candidate in the background leads, or waits in the queue: not while its campaigns fail, or no server is there."""
+        """Whether the candidate in the background leads, or waits in the queue: not while its campaigns fail, or no
+        server is there."""
         return self._inner.is_healthy()
 
     campaign = obtaining(Guard, aio.Election.campaign)
@@ -44,13 +44,14 @@ class Election(Entered):
     observe = iterating(aio.Election.observe)
 
     def lead(self, body: Callable[[Hold], object]) -> NoReturn:
-        """Campaigns, runs `body` in this thread while this candidate leads, and repeats this after a loss, and when the body has
-        returned (the candidate then resigns). Each term has a new token.
+        """Campaigns, runs `body` in this thread while this candidate leads, and repeats this after a loss, and when the
+        body has returned (the candidate then resigns). Each term has a new token.
 
-        A thread cannot be cancelled: the body must check the hold (`check`, `is_valid`, `transfer_request`) and return when the
-        leadership is lost, or a handoff is requested; until then this candidate does not campaign again.
+        A thread cannot be cancelled: the body must check the hold (`check`, `is_valid`, `transfer_request`) and return
+        when the leadership is lost, or a handoff is requested; until then this candidate does not campaign again.
 
-        Never returns. Raises errors that a retry cannot fix, ClosedError when the client is closed, and what the body raises.
+        Never returns. Raises errors that a retry cannot fix, ClosedError when the client is closed, and what the body
+        raises.
         """
         while True:
             leadership = run(self._inner.win())
@@ -60,8 +61,9 @@ class Election(Entered):
                 run(self._inner.step_down(leadership))
 
     def lead_every(self, period: Seconds, body: Callable[[Hold], object]) -> NoReturn:
-        """Runs `body` at the start of each term, and then every `period` while this candidate leads; campaigns again after a loss. A
-        body that takes longer than the period delays the next. A hung body loses the leadership only with `stall_after`.
+        """Runs `body` at the start of each term, and then every `period` while this candidate leads; campaigns again
+        after a loss. A body that takes longer than the period delays the next. A hung body loses the leadership only
+        with `stall_after`.
 
         Never returns, as `lead`. InvalidError for a period of zero.
         """
@@ -78,9 +80,9 @@ class Election(Entered):
         self.lead(bodies)
 
     def leader_only(self, function: Callable[P, T]) -> Callable[P, T | None]:
-        """Decorates a function, such as a job of a scheduler: it runs only while this candidate leads, and otherwise does nothing and
-        returns None. If the leadership was lost meanwhile, it raises LostError at its end. This candidate resigns only when it has
-        ended."""
+        """Decorates a function, such as a job of a scheduler: it runs only while this candidate leads, and otherwise
+        does nothing and returns None. If the leadership was lost meanwhile, it raises LostError at its end. This
+        candidate resigns only when it has ended."""
 
         @functools.wraps(function)
         def only(*arguments: P.args, **named: P.kwargs) -> T | None:

@@ -1,7 +1,5 @@
 """Groups: named sets of members with a leader, one shared config value and an assignment for each member."""
 
-from __future__ import annotations
-
 import asyncio
 import queue
 from collections.abc import Callable
@@ -51,10 +49,11 @@ class GroupRequest:
     join = obtaining(Membership, aio.GroupRequest.join)
 
     def take_part(self, divide: Callable[[v1.Group], Assignments], on_change: Callable[[Standing], object]) -> NoReturn:
-        """Joins the group and remains in it: see `tenure.aio.GroupRequest.take_part`. Calls `on_change` in this thread, and `divide` in
-        the client's thread: it should be quick, and request nothing of a client.
+        """Joins the group and remains in it: see `tenure.aio.GroupRequest.take_part`. Calls `on_change` in this thread,
+        and `divide` in the client's thread: it should be quick, and request nothing of a client.
 
-        Never returns. Raises errors that a retry cannot fix, ClosedError when the client is closed, and what the functions raise.
+        Never returns. Raises errors that a retry cannot fix, ClosedError when the client is closed, and what the
+        functions raise.
         """
         standings: queue.SimpleQueue[Standing | None] = queue.SimpleQueue()
 

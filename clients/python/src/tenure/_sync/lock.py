@@ -1,7 +1,5 @@
 """Acquires locks, runs work only while they are held, and opens sessions for them."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import threading
@@ -12,7 +10,6 @@ from tenure._sync.portal import Entered, blocking, blocking_within, iterating, m
 from tenure.aio import guard as aio_guard
 from tenure.aio import lock as aio
 from tenure.aio import session as aio_session
-from tenure.aio.lock import Done
 from tenure.declare import Busy
 from tenure.error import LostError, TenureError
 from tenure.guard import HoldView
@@ -24,7 +21,8 @@ log = logging.getLogger("tenure")
 
 
 class Hold(HoldView):
-    """A view of what is held, to hand around: it shows whether the hold is valid but does not keep it. Any thread may use it."""
+    """A view of what is held, to hand around: it shows whether the hold is valid but does not keep it. Any thread may
+    use it."""
 
     def __init__(self, hold: aio_guard.Hold) -> None:
         super().__init__(hold._item)
@@ -60,9 +58,10 @@ def _attempt(outcome: aio_guard.Guard | Busy) -> Guard | Busy:
 class LockRequest(contextlib.ContextDecorator):
     """A request for one or more locks. Nothing is requested before one of its methods is called, or it is entered.
 
-    As a context manager, and as a decorator of a function, it waits for the locks, returns the hold, and releases the locks. A thread
-    cannot be cancelled: a long body must check the hold (`check` between its steps, or `lost` in another thread) and stop. If the hold
-    was lost meanwhile, the context manager raises LostError at the end of the body, unless the body itself raises another error.
+    As a context manager, and as a decorator of a function, it waits for the locks, returns the hold, and releases the
+    locks. A thread cannot be cancelled: a long body must check the hold (`check` between its steps, or `lost` in
+    another thread) and stop. If the hold was lost meanwhile, the context manager raises LostError at the end of the
+    body, unless the body itself raises another error.
     """
 
     def __init__(self, request: aio.LockRequest) -> None:
@@ -74,17 +73,19 @@ class LockRequest(contextlib.ContextDecorator):
     acquire_within = obtaining(_attempt, aio.LockRequest.acquire_within)
 
     def run(self, body: Callable[[Hold], T]) -> T:
-        """Waits for the locks, runs `body` while they are held, and releases them. LostError if the hold was lost meanwhile."""
+        """Waits for the locks, runs `body` while they are held, and releases them. LostError if the hold was lost
+        meanwhile."""
         with self as hold:
             return body(hold)
 
-    def try_run(self, body: Callable[[Hold], T]) -> Done[T] | Busy:
-        """Makes one attempt; if the locks are free, runs `body` as `run` does."""
+    def try_run(self, body: Callable[[Hold], T]) -> T | Busy:
+        """Makes one attempt; if the locks are free, runs `body` as `run` does, and returns its result. Otherwise
+        returns Busy."""
         guard = self.try_acquire()
         if isinstance(guard, Busy):
             return guard
         with _holding(guard) as hold:
-            return Done(body(hold))
+            return body(hold)
 
     def __enter__(self) -> Hold:
         scope = _holding(self.acquire())

@@ -1,7 +1,5 @@
 """The event loop behind the clients for threads, one thread for all of them in a process, and the bridges to it."""
 
-from __future__ import annotations
-
 import asyncio
 import atexit
 import concurrent.futures
@@ -77,8 +75,8 @@ atexit.register(_close_at_exit)
 
 
 def run(asked: Coroutine[Any, Any, T]) -> T:
-    """Runs something in the loop, and waits for it. If the wait is interrupted, as by Ctrl-C, it is cancelled, and what has been
-    obtained meanwhile is dropped."""
+    """Runs something in the loop, and waits for it. If the wait is interrupted, as by Ctrl-C, it is cancelled, and what
+    has been obtained meanwhile is dropped."""
     with _making:
         if not _portals:
             _portals.append(_Portal())
@@ -104,7 +102,8 @@ class _Call:
     def __init__(self, asked: Coroutine[Any, Any, object]) -> None:
         self._asked = asked
         self._task: asyncio.Task[object] | None = None
-        #: A lock that is released at the end: an interrupted wait for it leaves nothing locked, unlike one for a Condition.
+        #: A lock that is released at the end: an interrupted wait for it leaves nothing locked, unlike one for a
+        #: Condition.
         self.done = threading.Lock()
         self.done.acquire()
         self.result: object = None

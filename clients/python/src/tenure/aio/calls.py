@@ -1,7 +1,5 @@
 """Plain calls beside the stream: reads, and the actions of operators."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 
 from tenure import v1
@@ -13,8 +11,8 @@ DEFAULT_DRAIN = 10.0
 
 
 class Calls:
-    """Requests and replies are the contract's messages. In requests, the namespace is set by the client. Each call may raise
-    UnavailableError and RefusedError. Lists are requested page by page, so that stopping early costs nothing."""
+    """Requests and replies are the contract's messages. In requests, the namespace is set by the client. Each call may
+    raise UnavailableError and RefusedError. Lists are requested page by page, so that stopping early costs nothing."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -26,8 +24,8 @@ class Calls:
         ).lock
 
     def list_locks(self, prefix: str = "") -> AsyncIterator[v1.Lock]:
-        """The locks that are held or waited for and whose names begin with `prefix`, in byte order of their names. Each page is
-        consistent at a revision of its own."""
+        """The locks that are held or waited for and whose names begin with `prefix`, in byte order of their names. Each
+        page is consistent at a revision of its own."""
         request = v1.ListLocksRequest(prefix=prefix)
         return self._connection.list("LockService/ListLocks", request, v1.ListLocksResponse, lambda page: page.locks)
 
@@ -39,8 +37,8 @@ class Calls:
         )
 
     def history(self, name: str) -> AsyncIterator[v1.HistoryEntry]:
-        """The holds of a lock, as far back as history is kept: current holds first, then ended ones, the last end first. The next one
-        may take a while if the server must search a long log for it."""
+        """The holds of a lock, as far back as history is kept: current holds first, then ended ones, the last end
+        first. The next one may take a while if the server must search a long log for it."""
         request = v1.ListHistoryRequest(name=name)
         return self._connection.list(
             "LockService/ListHistory", request, v1.ListHistoryResponse, lambda page: page.entries
@@ -60,19 +58,21 @@ class Calls:
         )
 
     async def evict(self, request: v1.EvictRequest) -> Sequence[v1.Claim]:
-        """Ends the hold of a lock against its holder's will, and returns the ended claims: every hold of the lock, or only the one with
-        the `token` of the request. For operators; recorded in history. After UnavailableError it may or may not have taken effect
-        unless a token was given."""
+        """Ends the hold of a lock against its holder's will, and returns the ended claims: every hold of the lock, or
+        only the one with the `token` of the request. For operators; recorded in history. After UnavailableError it may
+        or may not have taken effect unless a token was given."""
         # Without a token a second attempt could evict the next holder.
         reply = await self._connection.call("LockService/Evict", request, v1.EvictResponse, is_safe=bool(request.token))
         return reply.evicted
 
     async def transfer(self, request: v1.TransferRequest) -> v1.Claim:
-        """Hands a lock over to a waiter: the holder is asked to stop, and confirms by releasing. Returns when the handoff is complete,
-        with the new hold. For operators; recorded in history. The lock has a holder at every moment.
+        """Hands a lock over to a waiter: the holder is asked to stop, and confirms by releasing. Returns when the
+        handoff is complete, with the new hold. For operators; recorded in history. The lock has a holder at every
+        moment.
 
-        RefusedError with TRANSFER_IMPOSSIBLE (no holder, no waiter, ...), TRANSFER_PENDING, or TRANSFER_NOT_CONFIRMED if the holder
-        did not stop in time, and keeps the lock. After UnavailableError it may or may not have taken effect.
+        RefusedError with TRANSFER_IMPOSSIBLE (no holder, no waiter, ...), TRANSFER_PENDING, or TRANSFER_NOT_CONFIRMED
+        if the holder did not stop in time, and keeps the lock. After UnavailableError it may or may not have taken
+        effect.
         """
         wait = from_wire(request.drain) if request.HasField("drain") else DEFAULT_DRAIN
         # Without a token a second attempt could make the next holder hand over.
@@ -83,8 +83,8 @@ class Calls:
         return reply.claim
 
     async def configure_lock(self, request: v1.ConfigureLockRequest) -> v1.Lock:
-        """Sets the settings of a lock, in place of the previous ones. Holders keep what they hold; waiters that request more permits
-        than the new limit are ended. For operators; recorded in history."""
+        """Sets the settings of a lock, in place of the previous ones. Holders keep what they hold; waiters that request
+        more permits than the new limit are ended. For operators; recorded in history."""
         return (await self._connection.call("LockService/ConfigureLock", request, v1.ConfigureLockResponse)).lock
 
     async def get_group(self, name: str) -> v1.Group:
@@ -94,18 +94,20 @@ class Calls:
         ).group
 
     def list_groups(self, prefix: str = "") -> AsyncIterator[v1.Group]:
-        """The groups that have members or a config and whose names begin with `prefix`, in byte order of their names."""
+        """The groups that have members or a config and whose names begin with `prefix`, in byte order of their
+        names."""
         request = v1.ListGroupsRequest(prefix=prefix)
         return self._connection.list(
             "GroupService/ListGroups", request, v1.ListGroupsResponse, lambda page: page.groups
         )
 
     async def configure_group(self, name: str, config: str | None, *, expected_revision: int | None = None) -> int:
-        """Sets the config of a group, or clears it with None, and returns the revision of the event that set it (0 if there is none).
-        With `expected_revision`: only if that is the revision of the current config; 0: only if there is no config.
+        """Sets the config of a group, or clears it with None, and returns the revision of the event that set it (0 if
+        there is none). With `expected_revision`: only if that is the revision of the current config; 0: only if there
+        is no config.
 
-        RefusedError with CONFIG_CONFLICT if the config is not the expected one. After UnavailableError it may or may not have taken
-        effect.
+        RefusedError with CONFIG_CONFLICT if the config is not the expected one. After UnavailableError it may or may
+        not have taken effect.
         """
         request = v1.ConfigureGroupRequest(group=name, config=config, expected_revision=expected_revision)
         # A repeated call would find the config of the first one instead of the expected one.

@@ -1,7 +1,5 @@
 """The client."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -33,24 +31,25 @@ from tenure.transport.driver import start
 class Client(Calls):
     """A client of the service, for one namespace, in the event loop in which it is used first.
 
-    It connects in the background, to one server at a time, and fails over to the next; sessions, their holds, and their places in
-    queues remain. Calls wait for a connection, each until its deadline. `close` it before the program ends, or use it as a context
-    manager, so that its locks are free at once.
+    It connects in the background, to one server at a time, and fails over to the next; sessions, their holds, and their
+    places in queues remain. Calls wait for a connection, each until its deadline. `close` it before the program ends,
+    or use it as a context manager, so that its locks are free at once.
     """
 
     def __init__(self, endpoints: str | Iterable[str] = DEFAULT_ENDPOINT, **options: Unpack[ClientOptions]) -> None:
-        """`endpoints`: the servers, as URLs (`http://` may be omitted, and the port 7420; `https://` uses TLS), in a list or a text
-        separated by commas. They are equals.
+        """`endpoints`: the servers, as URLs (`http://` may be omitted, and the port 7420; `https://` uses TLS), in a
+        list or a text separated by commas. They are equals.
 
-        InvalidError if an option is invalid, a file cannot be read, or a token would be sent in plaintext; ForkedError after a fork
-        of a process in which a client was in use.
+        InvalidError if an option is invalid, a file cannot be read, or a token would be sent in plaintext; ForkedError
+        after a fork of a process in which a client was in use.
         """
         super().__init__(Connection(Destination.of(endpoints, **options), start))
 
     @classmethod
     def from_env(cls) -> Self:
-        """A client for `TENURE_ENDPOINTS` (separated by commas), `TENURE_NAMESPACE`, `TENURE_CA_CERT`, `TENURE_CLIENT_CERT`,
-        `TENURE_CLIENT_KEY`, `TENURE_TLS_SERVER_NAME`, `TENURE_TOKEN` and `TENURE_TOKEN_FILE`, where they are set and not empty."""
+        """A client for `TENURE_ENDPOINTS` (separated by commas), `TENURE_NAMESPACE`, `TENURE_CA_CERT`,
+        `TENURE_CLIENT_CERT`, `TENURE_CLIENT_KEY`, `TENURE_TLS_SERVER_NAME`, `TENURE_TOKEN` and `TENURE_TOKEN_FILE`,
+        where they are set and not empty."""
         endpoints, options = from_environment()
         return cls(endpoints, **options)
 
@@ -60,7 +59,8 @@ class Client(Calls):
         return self._connection.target.namespace
 
     async def session(self, **options: Unpack[SessionOptions]) -> Session:
-        """Opens a session, which is then renewed in the background. RefusedError (a TTL out of bounds, ...), UnavailableError."""
+        """Opens a session, which is then renewed in the background. RefusedError (a TTL out of bounds, ...),
+        UnavailableError."""
         own, others = split("session", SessionOptions, options)
         stall_after = others.pop("stall_after", None)
         target = self._target({**own, **others})
@@ -80,7 +80,8 @@ class Client(Calls):
         return LockRequest(self._target(own), None, declared_claim(names, **claim), stall_after)
 
     def locked(self, name: str, **options: Unpack[OwnLockOptions]) -> LockRequest:
-        """Decorates a function: each call waits for the lock, and runs while it is held, as `async with client.lock(name)`."""
+        """Decorates a function: each call waits for the lock, and runs while it is held, as `async with
+        client.lock(name)`."""
         return self.locks([name], **options)
 
     def election(self, name: str, **options: Unpack[ElectionOptions]) -> Election:
@@ -89,20 +90,20 @@ class Client(Calls):
         return Election(self, name, self.lock(name, **options), options.get("stall_after"))
 
     def group(self, name: str, *, session: Session | None = None, **options: Unpack[GroupOptions]) -> GroupRequest:
-        """Requests a membership in a group, in a session of its own, which ends with the membership; or in the given one of this
-        client."""
+        """Requests a membership in a group, in a session of its own, which ends with the membership; or in the given
+        one of this client."""
         own, membership = split("group", GroupOptions, options)
         target = self._target(own) if session is None else session._target()
         return GroupRequest(self, target, session, v1.DeclaredMembership(group=name, **membership))
 
     def watch(self, request: v1.WatchRequest | None = None) -> Watch:
-        """Watches locks and groups: with neither names nor prefixes nor groups, all locks. If the watch is rejected, the first item is
-        the error."""
+        """Watches locks and groups: with neither names nor prefixes nor groups, all locks. If the watch is rejected,
+        the first item is the error."""
         return Watch(self._connection, request or v1.WatchRequest())
 
     async def close(self) -> None:
-        """Closes all sessions of this client and ends its connection. UnavailableError if no server confirmed it in time; the sessions
-        then end by their TTLs."""
+        """Closes all sessions of this client and ends its connection. UnavailableError if no server confirmed it in
+        time; the sessions then end by their TTLs."""
         await self._connection.close()
 
     def _target(self, options: Mapping[str, Any]) -> Target:

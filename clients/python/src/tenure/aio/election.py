@@ -41,8 +41,9 @@ SHORTEST_TICK = 0.001
 class Election:
     """A candidacy in an election. The leader is the holder of the lock of the election's name.
 
-    As a context manager it is a candidate in the background: functions that are `leader_only` then run while it leads. That candidate
-    tries on after every failure of a server, also after rejections that are not temporary, with pauses of up to 10 s.
+    As a context manager it is a candidate in the background: functions that are `leader_only` then run while it leads.
+    That candidate tries on after every failure of a server, also after rejections that are not temporary, with pauses
+    of up to 10 s.
     """
 
     def __init__(self, client: Client, name: str, request: LockRequest, stall_after: Seconds | None) -> None:
@@ -53,46 +54,49 @@ class Election:
         self._stall_after = None if stall_after is None else seconds(stall_after, "stall_after")
         self._hold: Hold | None = None
         self._candidate: asyncio.Task[NoReturn] | None = None
-        #: The `leader_only` functions that run: each ends before the candidate resigns, so that none runs beside the next leader's.
+        #: The `leader_only` functions that run: each ends before the candidate resigns, so that none runs beside the
+        #: next leader's.
         self._jobs = 0
         self._idle = asyncio.Event()
         self._resigns = asyncio.Event()
 
     @property
     def leadership(self) -> Hold | None:
-        """The hold of this candidate while it leads, by `lead`, `lead_every` or as a context manager; decided by the clock at this
-        moment."""
+        """The hold of this candidate while it leads, by `lead`, `lead_every` or as a context manager; decided by the
+        clock at this moment."""
         hold = self._hold
         return hold if hold is not None and hold.is_valid() else None
 
     def is_healthy(self) -> bool:
-        """Whether the candidate in the background leads, or waits in the queue: not while its campaigns fail, or no server is there."""
+        """Whether the candidate in the background leads, or waits in the queue: not while its campaigns fail, or no
+        server is there."""
         claim = self._request.declared
         is_accepted = claim is not None and claim.state is not None and claim.lost_reason() is None
         return is_accepted and self._candidate is not None and not self._candidate.done()
 
     async def campaign(self) -> Guard:
-        """Waits until this candidate leads. Returns its hold of the lock, until whose loss or release it leads: one term, with a token
-        greater than those of all earlier terms."""
+        """Waits until this candidate leads. Returns its hold of the lock, until whose loss or release it leads: one
+        term, with a token greater than those of all earlier terms."""
         return await self._request.acquire()
 
     async def lead(self, body: Callable[[Hold], Awaitable[object]]) -> NoReturn:
-        """Campaigns, runs `body` while this candidate leads, and repeats this after a loss, and when the body has returned (the
-        candidate then resigns). The body is cancelled when the leadership is lost; each term has a new token.
+        """Campaigns, runs `body` while this candidate leads, and repeats this after a loss, and when the body has
+        returned (the candidate then resigns). The body is cancelled when the leadership is lost; each term has a new
+        token.
 
-        When the server asks for a handoff (`Hold.transfer_requested`), the body may continue until the drain is nearly over; then it
-        is cancelled, and this candidate resigns, which confirms the handoff.
+        When the server asks for a handoff (`Hold.transfer_requested`), the body may continue until the drain is nearly
+        over; then it is cancelled, and this candidate resigns, which confirms the handoff.
 
-        Never returns: cancel it to resign and stop. Raises errors that a retry cannot fix: InvalidError, ClosedError, rejections other
-        than those of a temporary outage, and what the body raises.
+        Never returns: cancel it to resign and stop. Raises errors that a retry cannot fix: InvalidError, ClosedError,
+        rejections other than those of a temporary outage, and what the body raises.
         """
         await self._lead(body, is_patient=False)
 
     async def lead_every(self, period: Seconds, body: Callable[[Hold], Awaitable[object]]) -> NoReturn:
-        """Runs `body` at the start of each term, and then every `period` while this candidate leads; campaigns again after a loss. A
-        body that takes longer than the period delays the next. It is cancelled when the leadership is lost. A hung body loses the
-        leadership only with `stall_after`. When the server asks for a handoff, the running body may end within the drain, and no
-        other begins.
+        """Runs `body` at the start of each term, and then every `period` while this candidate leads; campaigns again
+        after a loss. A body that takes longer than the period delays the next. It is cancelled when the leadership is
+        lost. A hung body loses the leadership only with `stall_after`. When the server asks for a handoff, the running
+        body may end within the drain, and no other begins.
 
         Never returns, as `lead`. InvalidError for a period of zero.
         """
@@ -109,9 +113,9 @@ class Election:
         await self.lead(bodies)
 
     def leader_only(self, function: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T | None]]:
-        """Decorates a function, such as a job of a scheduler: it runs only while this candidate leads, and otherwise does nothing and
-        returns None. It is cancelled when the leadership is lost or about to be released, and then raises LostError; this candidate
-        resigns only when it has ended."""
+        """Decorates a function, such as a job of a scheduler: it runs only while this candidate leads, and otherwise
+        does nothing and returns None. It is cancelled when the leadership is lost or about to be released, and then
+        raises LostError; this candidate resigns only when it has ended."""
 
         @functools.wraps(function)
         async def only(*arguments: P.args, **named: P.kwargs) -> T | None:
@@ -132,7 +136,8 @@ class Election:
         return _holder(await self._client.get_lock(self.name))
 
     async def observe(self) -> AsyncGenerator[v1.Claim | None, None]:
-        """The claim of the leader, now and after each change; None while there is no leader. Continues by itself after failures."""
+        """The claim of the leader, now and after each change; None while there is no leader. Continues by itself after
+        failures."""
         leader: v1.Claim | None = None
         is_first = True
         async with self._client.watch(v1.WatchRequest(names=[self.name])) as watch:
@@ -174,7 +179,8 @@ class Election:
                 await self.step_down(leadership)
 
     async def win(self, *, is_patient: bool = False) -> Guard:
-        """Campaigns until this candidate leads: the part of `lead` before each body. A patient one tries on after all rejections."""
+        """Campaigns until this candidate leads: the part of `lead` before each body. A patient one tries on after all
+        rejections."""
         soon, later = Backoff(FIRST_PAUSE, LONGEST_PAUSE), Backoff(FIRST_PAUSE, LONGEST_PAUSE_IF_REJECTED)
         while True:
             try:
@@ -210,8 +216,9 @@ class Election:
             log.warning(problem, self.name, error)
 
     async def rest(self, hold: Hold, until: float) -> bool:
-        """Waits between two bodies of `lead_every`, until then in the event loop's time. Waiting is no stall, however long it takes.
-        Returns whether this candidate still leads: there is nothing to drain now, and the process may have been paused."""
+        """Waits between two bodies of `lead_every`, until then in the event loop's time. Waiting is no stall, however
+        long it takes. Returns whether this candidate still leads: there is nothing to drain now, and the process may
+        have been paused."""
         loop, within = asyncio.get_running_loop(), self._stall_after
         often = None if within is None else max(within / TICKS_WHILE_WAITING, SHORTEST_TICK)
         ends = (asyncio.ensure_future(hold.lost()), asyncio.ensure_future(hold.transfer_requested()))

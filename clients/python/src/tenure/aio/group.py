@@ -41,10 +41,12 @@ class GroupRequest:
         self._membership = membership
 
     async def join(self) -> Membership:
-        """Joins the group. A session joins a group once: RefusedError with MEMBERSHIP_OVERLAP if it is a member already.
+        """Joins the group. A session joins a group once: RefusedError with MEMBERSHIP_OVERLAP if it is a member
+        already.
 
-        Any member may become the leader, and while a leader assigns nothing, no member has an assignment: run `Membership.lead`, unless
-        the group uses no assignments. RefusedError (a limit is reached, ...), LostError if the session is, UnavailableError.
+        Any member may become the leader, and while a leader assigns nothing, no member has an assignment: run
+        `Membership.lead`, unless the group uses no assignments. RefusedError (a limit is reached, ...), LostError if
+        the session is, UnavailableError.
         """
         part = await self._target.obtain(self._membership, None, 0.0)
         if isinstance(part, Busy):
@@ -59,11 +61,12 @@ class GroupRequest:
     async def take_part(
         self, divide: Callable[[v1.Group], Assignments], on_change: Callable[[Standing], object]
     ) -> NoReturn:
-        """Joins the group and remains in it. While this member leads, computes the assignments with `divide`, each time that members or
-        config have changed. Calls `on_change` with the member's standing, at once and after each change. When the membership is lost,
-        calls it with the loss, and joins again, as a new member.
+        """Joins the group and remains in it. While this member leads, computes the assignments with `divide`, each time
+        that members or config have changed. Calls `on_change` with the member's standing, at once and after each
+        change. When the membership is lost, calls it with the loss, and joins again, as a new member.
 
-        Never returns: cancel it to leave and stop. Both functions should be quick. Raises errors that a retry cannot fix.
+        Never returns: cancel it to leave and stop. Both functions should be quick. Raises errors that a retry cannot
+        fix.
         """
         backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         while True:
@@ -101,8 +104,8 @@ class Membership:
 
     @property
     def standing(self) -> Standing:
-        """The standing of this member. Whether the membership is lost is decided by the clock at this moment: a process that was paused
-        for too long sees the loss when it resumes."""
+        """The standing of this member. Whether the membership is lost is decided by the clock at this moment: a process
+        that was paused for too long sees the loss when it resumes."""
         return replace(self._standing, lost=self._standing.lost or self._part.item.lost_reason())
 
     @property
@@ -111,8 +114,8 @@ class Membership:
         return self.standing.leads
 
     async def standings(self) -> AsyncGenerator[Standing, None]:
-        """The standing of this member, now and after each change: members, leader, config, assignments, and the loss, which is the
-        last. A slow reader sees only the latest."""
+        """The standing of this member, now and after each change: members, leader, config, assignments, and the loss,
+        which is the last. A slow reader sees only the latest."""
         last: Standing | None = None
         while last is None or last.lost is None:
             changed, standing = self._changed, self._standing
@@ -123,15 +126,16 @@ class Membership:
                 yield standing
 
     async def lost(self) -> Lost:
-        """Waits until the membership is lost: before the others could be notified of it, or as soon as the server reports it."""
+        """Waits until the membership is lost: before the others could be notified of it, or as soon as the server
+        reports it."""
         return await presence.lost(self._part.item)
 
     async def assign(self, group: v1.Group, assignments: Assignments) -> int:
-        """Assigns something to every member, as the leader of this state of the group: `group` is from a standing in which this member
-        leads. Returns the revision of the assignments.
+        """Assigns something to every member, as the leader of this state of the group: `group` is from a standing in
+        which this member leads. Returns the revision of the assignments.
 
-        RefusedError with STALE_ASSIGNMENT if the group has changed since, with NOT_LEADER if this member does not lead, with
-        INVALID_FIELD if the assignments do not fit the members; LostError; UnavailableError.
+        RefusedError with STALE_ASSIGNMENT if the group has changed since, with NOT_LEADER if this member does not lead,
+        with INVALID_FIELD if the assignments do not fit the members; LostError; UnavailableError.
         """
         if (lost := self.standing.lost) is not None:
             raise LostError(lost)
@@ -149,10 +153,11 @@ class Membership:
         return reply.assignments_revision
 
     async def lead(self, divide: Callable[[v1.Group], Assignments]) -> NoReturn:
-        """While this member leads: computes the assignments with `divide`, and sends them, each time that members or config have
-        changed. `divide` should be quick; `tenure.assign` returns assignments that fit.
+        """While this member leads: computes the assignments with `divide`, and sends them, each time that members or
+        config have changed. `divide` should be quick; `tenure.assign` returns assignments that fit.
 
-        Never returns: cancel it to stop. LostError when the membership is lost; rejections other than those of a temporary outage.
+        Never returns: cancel it to stop. LostError when the membership is lost; rejections other than those of a
+        temporary outage.
         """
         backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         async for standing in self.standings():
@@ -172,10 +177,11 @@ class Membership:
         raise LostError(await self.lost())
 
     async def leave(self) -> None:
-        """Leaves the group, and returns when the server has recorded it. A session that was opened for the membership is closed.
+        """Leaves the group, and returns when the server has recorded it. A session that was opened for the membership
+        is closed.
 
-        LostError if the membership had ended before; UnavailableError if no server confirmed it in time: it then ends by the session's
-        TTL, or with the session in which it was made.
+        LostError if the membership had ended before; UnavailableError if no server confirmed it in time: it then ends
+        by the session's TTL, or with the session in which it was made.
         """
         await self._part.end()
 

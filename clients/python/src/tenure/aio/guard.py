@@ -18,12 +18,14 @@ class Hold(HoldView):
     """A view of what is held, to hand around: it shows whether the hold is valid but does not keep it."""
 
     async def lost(self) -> Lost:
-        """Waits until the hold is lost or released: before the server could end the hold, or as soon as it reports the end."""
+        """Waits until the hold is lost or released: before the server could end the hold, or as soon as it reports the
+        end."""
         return await presence.lost(self._item)
 
     async def transfer_requested(self) -> TransferRequest:
-        """Waits until the server asks to hand the locks over: an operator's transfer, or a better candidate that preempts. The work
-        should then stop and release the locks, which confirms the handoff; otherwise the hold remains."""
+        """Waits until the server asks to hand the locks over: an operator's transfer, or a better candidate that
+        preempts. The work should then stop and release the locks, which confirms the handoff; otherwise the hold
+        remains."""
         return await presence.wait(self._item, lambda: self.transfer_request)
 
 
@@ -45,8 +47,8 @@ class Guard(Hold):
     async def release(self) -> None:
         """Releases the locks, and returns when the server has released them.
 
-        LostError if the hold had been lost before, even if only the server knows that; UnavailableError if no server confirmed it in
-        time, and then the release is repeated in the background.
+        LostError if the hold had been lost before, even if only the server knows that; UnavailableError if no server
+        confirmed it in time, and then the release is repeated in the background.
         """
         await self._part.end()
 
@@ -58,9 +60,9 @@ class Guard(Hold):
         await self._part.connection.call("LockService/UpdateClaim", request, v1.UpdateClaimResponse)
 
     async def transfer_to(self, session_id: str | None = None) -> int:
-        """Hands the locks over to a session that waits for them (None: to the first in the queue), in one step and without a gap in
-        which they have no holder. Returns the next holder's token. The work must have stopped: from the call on this hold is no
-        longer valid, and if the handoff fails, the locks are released.
+        """Hands the locks over to a session that waits for them (None: to the first in the queue), in one step and
+        without a gap in which they have no holder. Returns the next holder's token. The work must have stopped: from
+        the call on this hold is no longer valid, and if the handoff fails, the locks are released.
 
         LostError; RefusedError, with TRANSFER_IMPOSSIBLE if no waiter could hold next; UnavailableError.
         """
@@ -81,7 +83,8 @@ class Guard(Hold):
 
 
 class Cancelling:
-    """Cancels the task that enters it when something happens, and takes the cancellation back on exit, as `asyncio.timeout` does."""
+    """Cancels the task that enters it when something happens, and takes the cancellation back on exit, as
+    `asyncio.timeout` does."""
 
     def __init__(self, *happens: Coroutine[Any, Any, object]) -> None:
         self._happens = happens

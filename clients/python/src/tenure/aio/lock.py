@@ -1,13 +1,10 @@
 """Acquires locks, and runs work only while they are held."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import TypeVar
 
 from tenure import v1
 from tenure.aio.guard import Cancelling, Guard, Hold
@@ -26,23 +23,14 @@ log = logging.getLogger("tenure")
 LONGEST_WAIT = 10 * 365 * 86_400.0
 
 
-@dataclass(frozen=True)
-class Done(Generic[T]):
-    """The body has run to its end."""
-
-    value: T
-
-    def __bool__(self) -> Literal[True]:
-        return True
-
-
 class LockRequest(contextlib.AsyncContextDecorator):
     """A request for one or more locks. Nothing is requested before one of its methods is awaited, or it is entered.
 
-    As a context manager, and as a decorator of a function, it waits for the locks, returns the hold, and releases the locks. If the
-    hold is lost meanwhile, the body is cancelled before the server could grant the locks to others, and the context manager raises
-    LostError. The body must itself stop work that it started elsewhere (threads, processes, other tasks). A call that is cancelled
-    leaves nothing behind: what was requested is withdrawn in the background, even if it has just been granted.
+    As a context manager, and as a decorator of a function, it waits for the locks, returns the hold, and releases the
+    locks. If the hold is lost meanwhile, the body is cancelled before the server could grant the locks to others, and
+    the context manager raises LostError. The body must itself stop work that it started elsewhere (threads, processes,
+    other tasks). A call that is cancelled leaves nothing behind: what was requested is withdrawn in the background,
+    even if it has just been granted.
     """
 
     def __init__(
@@ -61,7 +49,8 @@ class LockRequest(contextlib.AsyncContextDecorator):
     async def acquire(self) -> Guard:
         """Waits for the locks, for as long as it takes.
 
-        LostError if the session was lost while waiting; RefusedError; UnavailableError if no session could be opened in time.
+        LostError if the session was lost while waiting; RefusedError; UnavailableError if no session could be opened in
+        time.
         """
         guard = await self._acquire(None)
         if isinstance(guard, Busy):
@@ -77,18 +66,19 @@ class LockRequest(contextlib.AsyncContextDecorator):
         return await self._acquire(min(max(seconds(wait, "wait"), 0.0), LONGEST_WAIT))
 
     async def run(self, body: Callable[[Hold], Awaitable[T]]) -> T:
-        """Waits for the locks, runs `body` while they are held, and releases them. LostError if the body was cancelled because the
-        hold was lost."""
+        """Waits for the locks, runs `body` while they are held, and releases them. LostError if the body was cancelled
+        because the hold was lost."""
         async with self as hold:
             return await body(hold)
 
-    async def try_run(self, body: Callable[[Hold], Awaitable[T]]) -> Done[T] | Busy:
-        """Makes one attempt; if the locks are free, runs `body` as `run` does."""
+    async def try_run(self, body: Callable[[Hold], Awaitable[T]]) -> T | Busy:
+        """Makes one attempt; if the locks are free, runs `body` as `run` does, and returns its result. Otherwise
+        returns Busy."""
         guard = await self.try_acquire()
         if isinstance(guard, Busy):
             return guard
         async with HoldScope(guard) as hold:
-            return Done(await body(hold))
+            return await body(hold)
 
     async def __aenter__(self) -> Hold:
         scope = HoldScope(await self.acquire())

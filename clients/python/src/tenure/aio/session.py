@@ -1,7 +1,5 @@
 """Sessions: this program's presence at the service."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import AsyncGenerator, Iterable
 

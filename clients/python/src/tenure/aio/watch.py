@@ -1,7 +1,5 @@
 """Watches of locks and groups."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 
@@ -15,11 +13,11 @@ from tenure.error import ClosedError, TenureError, UnavailableError
 
 
 class Watch:
-    """Events: each revision once and in order, across reconnects. It ends when the client or the watch is closed, and after an error
-    that a retry cannot fix.
+    """Events: each revision once and in order, across reconnects. It ends when the client or the watch is closed, and
+    after an error that a retry cannot fix.
 
-    The parts of a snapshot are joined to one. A slow reader misses nothing: flow control stops the server, and the watch is resumed
-    after the last revision that the reader has received. `close` it, or use it as a context manager.
+    The parts of a snapshot are joined to one. A slow reader misses nothing: flow control stops the server, and the
+    watch is resumed after the last revision that the reader has received. `close` it, or use it as a context manager.
     """
 
     def __init__(self, connection: Connection, request: v1.WatchRequest) -> None:

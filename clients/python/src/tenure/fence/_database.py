@@ -1,7 +1,5 @@
 """What a program calls."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from importlib import resources
 from typing import Any, Protocol
@@ -29,8 +27,8 @@ class Database:
         return resources.files(__package__).joinpath(self._script).read_text(encoding="utf-8")
 
     def install(self, connection: Connection) -> None:
-        """Installs the fence; or does it again, which keeps the tokens. A step for whoever migrates the database, like the
-        migrations of other tables, not for each start of a program. It commits.
+        """Installs the fence; or does it again, which keeps the tokens. A step for whoever migrates the database, like
+        the migrations of other tables, not for each start of a program. It commits.
 
         A connection to MySQL has to take several statements at once: for PyMySQL that is
         `client_flag=CLIENT.MULTI_STATEMENTS`.
@@ -41,15 +39,17 @@ class Database:
         connection.commit()
 
     def check(self, connection: Connection, name: str, token: int) -> None:
-        """Lets the transaction in that the connection is in, unless the database has seen a higher token for the name. First of all
-        in the transaction, and not in a savepoint that may be rolled back. After any error the transaction is to be rolled back.
+        """Lets the transaction in that the connection is in, unless the database has seen a higher token for the name.
+        First of all in the transaction, and not in a savepoint that may be rolled back. After any error the transaction
+        is to be rolled back.
 
-        Name is the lock's, or any other for what is protected: 1 to 255 bytes, compared as they are. All tokens for a name must
-        come from one namespace of one Tenure.
+        Name is the lock's, or any other for what is protected: 1 to 255 bytes, compared as they are. All tokens for a
+        name must come from one namespace of one Tenure.
 
-        It may wait for transactions of other tokens (in SQLite: for every other writer), for as long as the settings of the
-        database allow. StaleTokenError if the token is lower than the highest one seen. Other errors are the driver's: after a
-        serialization failure, a deadlock or a wait that took too long the transaction is to be run again.
+        It may wait for transactions of other tokens (in SQLite: for every other writer), for as long as the settings of
+        the database allow. StaleTokenError if the token is lower than the highest one seen. Other errors are the
+        driver's: after a serialization failure, a deadlock or a wait that took too long the transaction is to be run
+        again.
         """
         with closing(connection.cursor()) as cursor:
             try:
@@ -63,7 +63,8 @@ class Database:
                 ) from error
 
     def _highest(self, cursor: Any, name: str) -> int:
-        """The highest token seen, where the refusal does not tell it: the transaction goes on there, and so can be asked."""
+        """The highest token seen, where the refusal does not tell it: the transaction goes on there, and so can be
+        asked."""
         cursor.execute("SELECT token FROM tenure_fences WHERE name = ?", (name,))
         (highest,) = cursor.fetchone()
         return int(highest)

@@ -1,7 +1,5 @@
 """The refusal of a fence."""
 
-from __future__ import annotations
-
 import re
 
 from tenure.error import TenureError

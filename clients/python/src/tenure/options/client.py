@@ -23,11 +23,11 @@ class ClientOptions(SecurityOptions, total=False):
 
     #: The namespace of everything that the client does: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
     namespace: str
-    #: How long connecting to one server may take. After a quarter of this, the next server is tried in parallel. More than 0;
-    #: default: 0.5 s.
+    #: How long connecting to one server may take. After a quarter of this, the next server is tried in parallel. More
+    #: than 0; default: 0.5 s.
     connect_timeout: Seconds
-    #: How long a call may take, including retries at other servers. A call that waits for a lock may take this longer than its wait.
-    #: More than 0; default: 5 s.
+    #: How long a call may take, including retries at other servers. A call that waits for a lock may take this longer
+    #: than its wait. More than 0; default: 5 s.
     call_timeout: Seconds
 
 

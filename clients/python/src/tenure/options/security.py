@@ -16,20 +16,21 @@ FilePath = str | os.PathLike[str]
 
 
 class SecurityOptions(TypedDict, total=False):
-    """The options of TLS and credentials. `None` is as if it were left out. Files may be replaced while the client runs."""
+    """The options of TLS and credentials. `None` is as if it were left out. Files may be replaced while the client
+    runs."""
 
-    #: The CA of the servers' certificates at `https://`: a PEM file, read for each connection. Needs an `https://` endpoint. Default:
-    #: the CAs that the system trusts.
+    #: The CA of the servers' certificates at `https://`: a PEM file, read for each connection. Needs an `https://`
+    #: endpoint. Default: the CAs that the system trusts.
     ca_cert: FilePath | None
-    #: This client's certificate, and those that sign it: a PEM file, read for each connection. Needs `client_key` and an `https://`
-    #: endpoint. Default: none.
+    #: This client's certificate, and those that sign it: a PEM file, read for each connection. Needs `client_key` and
+    #: an `https://` endpoint. Default: none.
     client_cert: FilePath | None
     #: The private key of `client_cert`: a PEM file, read with it. Default: none.
     client_key: FilePath | None
     #: The name that the servers' certificates must have. Default: the endpoint's host.
     tls_server_name: str | None
-    #: The token of this client: printable ASCII, not empty, and not together with `token_file`. Rejected with endpoints at `http://`,
-    #: except on this machine. Never logged. Default: none.
+    #: The token of this client: printable ASCII, not empty, and not together with `token_file`. Rejected with endpoints
+    #: at `http://`, except on this machine. Never logged. Default: none.
     token: str | None
     #: The file of that token, read for each stream and each call; blanks around the token are ignored. Default: none.
     token_file: FilePath | None
@@ -64,8 +65,8 @@ class Security:
                 raise InvalidError(option, "is set, but no endpoint is https://")
 
     def certificates(self) -> tuple[bytes | None, bytes | None, bytes | None]:
-        """The CAs of servers, this client's key and its certificates, all PEM, as the files have them now. InvalidError if one cannot
-        be read."""
+        """The CAs of servers, this client's key and its certificates, all PEM, as the files have them now. InvalidError
+        if one cannot be read."""
         ca = _trusted_by_the_system() if self.ca_cert is None else _read("ca_cert", self.ca_cert)
         return ca, _read("client_key", self.client_key), _read("client_cert", self.client_cert)
 

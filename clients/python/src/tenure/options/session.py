@@ -1,7 +1,5 @@
 """The options of sessions, locks, elections and groups, and the contract's parameters that they become."""
 
-from __future__ import annotations
-
 import itertools
 import socket
 import sys
@@ -38,8 +36,8 @@ class SessionOptions(OwnSessionOptions, total=False):
 
     #: Labels on the session: at most 4096 bytes in total.
     metadata: Mapping[str, str]
-    #: Renews the session only while the last `Session.tick` is less than this ago. More than 0. Default: renewed while the client
-    #: runs.
+    #: Renews the session only while the last `Session.tick` is less than this ago. More than 0. Default: renewed while
+    #: the client runs.
     stall_after: Seconds
 
 
@@ -48,10 +46,11 @@ class LockOptions(TypedDict, total=False):
 
     #: Shares the locks with other shared requests. Default: exclusive.
     shared: bool
-    #: Acquires this number of permits of each lock (1 to 1,000,000), out of the lock's limit: a semaphore. Default: exclusive, or 1
-    #: with a limit.
+    #: Acquires this number of permits of each lock (1 to 1,000,000), out of the lock's limit: a semaphore. Default:
+    #: exclusive, or 1 with a limit.
     permits: int
-    #: The limit of permits that this program expects (1 to 1,000,000): rejected if the lock has another one. Default: the lock's own.
+    #: The limit of permits that this program expects (1 to 1,000,000): rejected if the lock has another one. Default:
+    #: the lock's own.
     limit: int
     #: Waiters of higher priority are served first: -1000 to 1000. Default: 0.
     priority: int
@@ -59,7 +58,8 @@ class LockOptions(TypedDict, total=False):
     metadata: Mapping[str, str]
     #: For at least this long after the grant, no claim is granted these locks again. At most 24 h. Default: 0.
     min_hold: Seconds
-    #: Renews the session only while the last `Hold.tick` is less than this ago. More than 0. Default: renewed while the client runs.
+    #: Renews the session only while the last `Hold.tick` is less than this ago. More than 0. Default: renewed while the
+    #: client runs.
     stall_after: Seconds
 
 
@@ -76,8 +76,9 @@ class ElectionOptions(OwnSessionOptions, total=False):
     metadata: Mapping[str, str]
     #: For at least this long after a candidate was elected, no other is elected. At most 24 h. Default: 0.
     min_hold: Seconds
-    #: The leadership is renewed only while the leader's work makes progress. In `lead_every` the loop reports it: this is the longest
-    #: time for one body. Otherwise the work reports it by `Hold.tick`. More than 0. Default: renewed while the client runs.
+    #: The leadership is renewed only while the leader's work makes progress. In `lead_every` the loop reports it: this
+    #: is the longest time for one body. Otherwise the work reports it by `Hold.tick`. More than 0. Default: renewed
+    #: while the client runs.
     stall_after: Seconds
 
 

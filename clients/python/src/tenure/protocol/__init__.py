@@ -1,15 +1,13 @@
-"""The state that a client declares to the service: its sessions, claims and memberships, by number. No I/O and no randomness: the
-transport passes in the time and the received messages, and takes out messages and changed items. (Only whether a session is lost is
-decided by the clock, when a handle asks.)
+"""The state that a client declares to the service: its sessions, claims and memberships, by number. No I/O and no
+randomness: the transport passes in the time and the received messages, and takes out messages and changed items. (Only
+whether a session is lost is decided by the clock, when a handle asks.)
 
-Every stream begins with a Hello that states everything, so a lost message, a lost stream and a first connection are one code path:
-what the server has not confirmed is stated again, and what is not stated ends there. A number is declared once, and its item remains
-in the table until the server has reported its end.
+Every stream begins with a Hello that states everything, so a lost message, a lost stream and a first connection are one
+code path: what the server has not confirmed is stated again, and what is not stated ends there. A number is declared
+once, and its item remains in the table until the server has reported its end.
 
 Relies on the order of messages within a stream.
 """
-
-from __future__ import annotations
 
 import math
 from collections import deque
@@ -24,7 +22,8 @@ from tenure.protocol.validity import Validity
 
 __all__ = ["Declared", "End", "Item", "Protocol"]
 
-#: The most bytes of declarations that no server has confirmed. A Hello repeats them, within the contract's bound of 1 MiB.
+#: The most bytes of declarations that no server has confirmed. A Hello repeats them, within the contract's bound of 1
+#: MiB.
 UNCONFIRMED_BYTES = 900_000
 #: The ends that a withdrawal leads to.
 _BY_CLIENT = (v1.END_REASON_RELEASED, v1.END_REASON_TRANSFERRED, v1.END_REASON_CLOSED)
@@ -77,7 +76,8 @@ class Protocol:
     def declare(
         self, *, open: Declared | None = None, session: Item | None = None, part: Declared | None = None
     ) -> Item:
-        """Declares a session, or something in one, or both. Returns the item of the last. Their numbers are set here."""
+        """Declares a session, or something in one, or both. Returns the item of the last. Their numbers are set
+        here."""
         first, together = self._last_number + 1, list[Item]()
         for declared in (open, part):
             if declared is not None:
@@ -150,8 +150,8 @@ class Protocol:
             self._stream = None
 
     def handle_superseded(self, epoch: int, new_client_id: str) -> None:
-        """The stream of this epoch was ended because the client has connected again. If it has not, another program uses its id:
-        everything is lost, and the client continues under the new id."""
+        """The stream of this epoch was ended because the client has connected again. If it has not, another program
+        uses its id: everything is lost, and the client continues under the new id."""
         if self._epoch == epoch:
             self._client_id, self._stream = new_client_id, None
             for item in list(self.items.values()):
@@ -244,8 +244,8 @@ class Protocol:
         if item.withdrawn is None:
             self._confirm(item)
         if (kind == "held" and item.token not in (0, state.held.token)) or (kind == "waiting" and item.token):
-            # The database has lost the history in which the claim was granted: others may have held its locks since. So it was
-            # not released, even if it is withdrawn.
+            # The database has lost the history in which the claim was granted: others may have held its locks since. So
+            # it was not released, even if it is withdrawn.
             item.withdrawn = None
             self._abandon(item, Lost(LostReason.FORGOTTEN), now)
         elif kind == "ended":
@@ -309,8 +309,8 @@ class Protocol:
                 self._next_expiry = min(self._next_expiry, item.validity.until)
 
     def _leave_if_rejected(self, stream: Stream, refusal: v1.Refusal) -> None:
-        """Another server may do what this one cannot: at once if it is the server's own state that it reports, or if no session
-        depends on this one."""
+        """Another server may do what this one cannot: at once if it is the server's own state that it reports, or if no
+        session depends on this one."""
         is_its_own = refusal.reason in ("DRAINING", "LEASE_LOST")
         is_temporary = refusal.reason in ("STORE_UNAVAILABLE", "OUTCOME_UNKNOWN")
         if is_its_own or (is_temporary and not self._has_open_session()):
@@ -320,7 +320,8 @@ class Protocol:
         return any(item.validity is not None and item.withdrawn is None for item in self.items.values())
 
     def _abandon(self, item: Item, end: End, now: float) -> None:
-        """Ends what this client must not use any more. The server may still have it: others need not wait for its end."""
+        """Ends what this client must not use any more. The server may still have it: others need not wait for its
+        end."""
         if item.number in self.items:
             self._end(item, end)
             self._send(v1.Change(withdraw=item.number), now)

@@ -20,7 +20,8 @@ End = Lost | v1.BusyState | v1.Refusal
 class Item:
     """One session, claim or membership, from its declaration to its end.
 
-    The protocol changes it, in the event loop. Any thread may read whether it is lost, which is decided by the clock at that moment.
+    The protocol changes it, in the event loop. Any thread may read whether it is lost, which is decided by the clock at
+    that moment.
     """
 
     def __init__(self, number: int, first: int, declared: Declared, session: Item | None) -> None:
@@ -67,8 +68,8 @@ class Item:
 
     @property
     def is_stated(self) -> bool:
-        """Whether a Hello states it. What was withdrawn before a server confirmed it is not; what was withdrawn later is, so that the
-        reason of its end is reported."""
+        """Whether a Hello states it. What was withdrawn before a server confirmed it is not; what was withdrawn later
+        is, so that the reason of its end is reported."""
         return self.sent is not None and (self.withdrawn is None or self.declared is None)
 
     def is_renewed_by(self, number: int) -> bool:

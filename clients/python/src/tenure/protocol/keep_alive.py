@@ -1,7 +1,5 @@
 """The keep-alives of the current stream."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Iterable
@@ -11,8 +9,8 @@ from tenure.protocol.validity import Validity
 
 #: Without a reply to a change for this long, in seconds, a keep-alive shows whether the server is there.
 PROBE_AFTER = 0.25
-#: Without a reply for this long, the client connects to another server, which may be faster: for a change if it has no open
-#: session, for a keep-alive or a Hello always.
+#: Without a reply for this long, the client connects to another server, which may be faster: for a change if it has no
+#: open session, for a keep-alive or a Hello always.
 PATIENCE = 1.0
 #: The same as a part of the shortest time for which a session is valid, if that is less.
 PATIENCE_DIVISOR = 4

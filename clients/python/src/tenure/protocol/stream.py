@@ -1,7 +1,5 @@
 """The current stream: its Hello, and what is sent on it."""
 
-from __future__ import annotations
-
 import itertools
 from collections import deque
 from collections.abc import Iterable

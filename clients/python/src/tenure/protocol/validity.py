@@ -10,8 +10,8 @@ from tenure.clock import from_wire
 
 @dataclass(frozen=True)
 class Validity:
-    """The validity of a session, as its server computed it: it counts from when the last acknowledged renewal was sent, never from
-    when the acknowledgement arrived."""
+    """The validity of a session, as its server computed it: it counts from when the last acknowledged renewal was sent,
+    never from when the acknowledgement arrived."""
 
     #: When the last acknowledged renewal was sent.
     renewed: float

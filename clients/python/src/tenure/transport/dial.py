@@ -1,7 +1,5 @@
 """Connects to a server: tries one endpoint after the other, without waiting for hung ones."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -44,7 +42,8 @@ class Dialled:
 
     async def opened(self) -> None:
         """Waits for the server's answer: a frozen server still accepts connections."""
-        # A server that accepts the stream has something in its headers. The status of one that rejects it comes after them.
+        # A server that accepts the stream has something in its headers. The status of one that rejects it comes after
+        # them.
         if not await self.call.initial_metadata() or self.call.done():
             await self.call.read()
             raise UnavailableError("the server ended the stream")
@@ -63,8 +62,8 @@ def stagger(connect_timeout: float, window: float) -> float:
 
 
 async def dial(target: Destination, signature: Signature, order: Sequence[int], window: float) -> Dialled:
-    """Tries these endpoints once, in this order: the next one when one fails or takes long. Returns the first that opens a stream. The
-    error is that of the last one that failed, unless one rejected the credentials."""
+    """Tries these endpoints once, in this order: the next one when one fails or takes long. Returns the first that
+    opens a stream. The error is that of the last one that failed, unless one rejected the credentials."""
     waiting, tries = list(order), set[asyncio.Task[Dialled]]()
     problem: TenureError = UnavailableError("there are no endpoints")
     try:

@@ -1,7 +1,5 @@
-"""The connection's task: owns the stream, passes messages between it and the protocol, and connects to the next server when it
-fails."""
-
-from __future__ import annotations
+"""The connection's task: owns the stream, passes messages between it and the protocol, and connects to the next server
+when it fails."""
 
 import asyncio
 import contextlib
@@ -48,11 +46,13 @@ class Driver:
         self._connection = connection
         self._protocol = connection.protocol
         self._stream: Dialled | None = None
-        #: The last stream that was welcomed, until the server of the current one has taken over: its end would be a disconnect.
+        #: The last stream that was welcomed, until the server of the current one has taken over: its end would be a
+        #: disconnect.
         self._before: Dialled | None = None
         self._dialling: asyncio.Task[Dialled] | None = None
         self._next_endpoint = random.randrange(len(connection.target.endpoints))
-        #: When the server of the current stream confirmed its Hello; None if the last attempt failed, or is not confirmed.
+        #: When the server of the current stream confirmed its Hello; None if the last attempt failed, or is not
+        #: confirmed.
         self._welcomed_at: float | None = -math.inf
         self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         self._carriers: set[asyncio.Task[None]] = set()
@@ -90,7 +90,8 @@ class Driver:
             await asyncio.sleep(min(self._backoff.next_pause(), window))
         else:
             self._backoff.reset()
-        # The endpoint of the current stream comes last; while that stream is still open, it is not tried, unless there is no other.
+        # The endpoint of the current stream comes last; while that stream is still open, it is not tried, unless there
+        # is no other.
         others = count - 1 if self._stream is not None and count > 1 else count
         order = [(self._next_endpoint + step) % count for step in range(others)]
         return await dial(target, self._connection.signature, order, window)
