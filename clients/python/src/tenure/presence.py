@@ -1,8 +1,8 @@
 """Waiting in the event loop for what becomes of an item."""
 
 import asyncio
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from typing import Any, TypeVar
 
 from tenure import clock
 from tenure.error import Lost
@@ -45,6 +45,34 @@ async def wait(item: Item, look: Callable[[], T | None], *moments: float | None)
             item.waiters.discard(future)
             item.session.waiters.discard(future)
     return found
+
+
+async def changes(item: Item, read: Callable[[], T]) -> AsyncGenerator[T, None]:
+    """What `read` returns, now and after each change of it. A slow reader sees the latest."""
+    last: list[T] = []
+
+    def look() -> list[T] | None:
+        latest = [read()]
+        return None if latest == last else latest
+
+    while True:
+        last = await wait(item, look)
+        yield last[0]
+
+
+async def first(*awaited: Coroutine[Any, Any, object], timeout: float | None = None) -> bool:
+    """Waits for the first of these, at most so many seconds, and cancels the others. Returns whether there was one, and
+    raises its error."""
+    tasks = {asyncio.ensure_future(one) for one in awaited}
+    try:
+        done, _ = await asyncio.wait(tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+        return bool(done)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 async def lost(item: Item) -> Lost:

@@ -9,24 +9,15 @@ import asyncio
 import ctypes
 import os
 import weakref
-from typing import Protocol
+from typing import Any
 
 from tenure.error import ForkedError
-
-
-class Inheritable(Protocol):
-    """A client's connection, as a fork sees it."""
-
-    loop: asyncio.AbstractEventLoop | None
-
-    def forked(self, pid: int) -> None:
-        """This process is a child of `pid`, to which the connection belongs."""
 
 
 class _Process:
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self.connections: weakref.WeakSet[Inheritable] = weakref.WeakSet()
+        self.connections: weakref.WeakSet[Any] = weakref.WeakSet()
         #: The process before a fork in which gRPC was in use, if there is one.
         self.used_before: int | None = None
 
@@ -50,7 +41,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_process.forked)
 
 
-def register(connection: Inheritable) -> None:
+def register(connection: Any) -> None:
     """A client is made in this process. ForkedError if gRPC was in use before the fork that made this process."""
     if _process.used_before is not None:
         remedy = (
@@ -59,11 +50,6 @@ def register(connection: Inheritable) -> None:
         )
         raise ForkedError("a client was in use", _process.used_before, remedy)
     _process.connections.add(connection)
-
-
-def connections() -> list[Inheritable]:
-    """Those that were made in this process, and still exist."""
-    return list(_process.connections)
 
 
 def keep_forever(thing: object) -> None:

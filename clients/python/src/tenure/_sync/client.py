@@ -15,13 +15,9 @@ from tenure.options.client import DEFAULT_ENDPOINT, ClientOptions, from_environm
 from tenure.options.session import GroupOptions
 
 
-class Watch(Entered):
+class Watch(Entered[aio_watch.Watch]):
     """Events: each revision once and in order, across reconnects: see `tenure.aio.Watch`. `close` it, or use it as a
     context manager."""
-
-    def __init__(self, watch: aio_watch.Watch) -> None:
-        self._inner = watch
-        Entered.__init__(self, self._inner)
 
     def close(self) -> None:
         """Ends the watch, also for a thread that waits for its next item."""
@@ -43,7 +39,7 @@ class Watch(Entered):
         return response
 
 
-class Client(Entered):
+class Client(Entered[aio.Client]):
     """A client of the service, for one namespace. Any thread may use it.
 
     It connects in the background, to one server at a time, and fails over to the next; sessions, their holds, and their
@@ -54,8 +50,7 @@ class Client(Entered):
 
     def __init__(self, endpoints: str | Iterable[str] = DEFAULT_ENDPOINT, **options: Unpack[ClientOptions]) -> None:
         """See `tenure.aio.Client`: the same options, defaults, bounds and errors."""
-        self._inner = aio.Client(endpoints, **options)
-        Entered.__init__(self, self._inner)
+        super().__init__(aio.Client(endpoints, **options))
 
     @classmethod
     def from_env(cls) -> Self:

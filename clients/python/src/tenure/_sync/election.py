@@ -14,7 +14,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Election(Entered):
+class Election(Entered[aio.Election]):
     """A candidacy in an election. The leader is the holder of the lock of the election's name.
 
     As a context manager it is a candidate in the background: functions that are `leader_only` then run while it leads.
@@ -23,8 +23,7 @@ class Election(Entered):
     """
 
     def __init__(self, election: aio.Election) -> None:
-        self._inner = election
-        Entered.__init__(self, self._inner)
+        super().__init__(election)
         #: The election's name.
         self.name = election.name
 

@@ -11,12 +11,11 @@ from tenure.aio import group as aio
 from tenure.group import Assignments, Standing
 
 
-class Membership(Entered):
+class Membership(Entered[aio.Membership]):
     """A membership in a group, until it is left or lost. `leave`, or use it as a context manager."""
 
     def __init__(self, membership: aio.Membership) -> None:
-        self._inner = membership
-        Entered.__init__(self, self._inner)
+        super().__init__(membership)
         #: The session that is the member.
         self.session = membership.session
         #: This member's number: rises in order of joining.

@@ -119,7 +119,7 @@ def _holding(guard: Guard) -> Iterator[Hold]:
         raise LostError(lost)
 
 
-class Session(SessionView, Entered):
+class Session(SessionView, Entered[aio_session.Session]):
     """This program's presence at the service. All its holds and waits end with it. Any thread may use it.
 
     It is renewed in the background. `close` it, or use it as a context manager.
@@ -128,7 +128,6 @@ class Session(SessionView, Entered):
     def __init__(self, session: aio_session.Session) -> None:
         SessionView.__init__(self, session._item, session._declared)
         Entered.__init__(self, session)
-        self._inner = session
 
     lost = blocking_within(aio_session.Session.lost)
     states = iterating(aio_session.Session.states)

@@ -3,11 +3,12 @@
 import asyncio
 import atexit
 import concurrent.futures
+import contextlib
 import functools
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
 
 from typing_extensions import Self
 
@@ -18,6 +19,7 @@ A = TypeVar("A")
 R = TypeVar("R")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+C = TypeVar("C", bound=contextlib.AbstractAsyncContextManager[Any])
 P = ParamSpec("P")
 
 
@@ -115,7 +117,9 @@ class _Call:
 
     def leave(self) -> None:
         """The thread has left: whatever was obtained for it is withdrawn."""
-        if self._task is not None:
+        if self._task is None:
+            self._asked.close()
+        else:
             self._task.cancel()
             self._task.add_done_callback(lambda _: self._drop())
 
@@ -152,67 +156,57 @@ def each(items: AsyncIterator[T]) -> Iterator[T]:
         yield cast(T, item)
 
 
-class Entered:
-    """A context manager, as the inner object is one."""
+class Entered(Generic[C]):
+    """A bridge to a context manager, which is one itself."""
 
-    def __init__(self, inner: Any) -> None:
-        self.__inner = inner
+    def __init__(self, inner: C) -> None:
+        self._inner = inner
 
     def __enter__(self) -> Self:
-        run(self.__inner.__aenter__())
+        run(self._inner.__aenter__())
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        run(self.__inner.__aexit__(*exception))
+    def __exit__(self, *exception: Any) -> None:
+        run(self._inner.__aexit__(*exception))
+
+
+def _bridge(method: Callable[..., R], finish: Callable[[R], T]) -> Any:
+    """A method that calls one of the inner object, and passes on what that returns."""
+
+    @functools.wraps(method)
+    def bridge(self: Any, *arguments: Any, **named: Any) -> T:
+        return finish(method(self._inner, *arguments, **named))
+
+    return bridge
 
 
 def blocking(method: Callable[Concatenate[A, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Any, P], T]:
     """A method that waits for one of the inner object."""
-
-    @functools.wraps(method)
-    def bridge(self: Any, *arguments: P.args, **named: P.kwargs) -> T:
-        return run(method(self._inner, *arguments, **named))
-
-    return bridge  # type: ignore[return-value]
-
-
-def blocking_within(method: Callable[[A], Coroutine[Any, Any, T]]) -> Within[T]:
-    """The same with a timeout in seconds, after which it returns None."""
-
-    @functools.wraps(method)
-    def bridge(self: Any, timeout: float | None = None) -> T | None:
-        return run(within(method(self._inner), timeout))
-
-    return bridge  # type: ignore[return-value]
+    return cast("Callable[Concatenate[Any, P], T]", _bridge(method, run))
 
 
 def iterating(method: Callable[Concatenate[A, P], AsyncIterator[T]]) -> Callable[Concatenate[Any, P], Iterator[T]]:
     """A method that iterates over the items of one of the inner object."""
-
-    @functools.wraps(method)
-    def bridge(self: Any, *arguments: P.args, **named: P.kwargs) -> Iterator[T]:
-        return each(method(self._inner, *arguments, **named))
-
-    return bridge  # type: ignore[return-value]
+    return cast("Callable[Concatenate[Any, P], Iterator[T]]", _bridge(method, each))
 
 
 def making(kind: Callable[[R], T], method: Callable[Concatenate[A, P], R]) -> Callable[Concatenate[Any, P], T]:
     """A method that makes this kind of bridge to what one of the inner object returns."""
-
-    @functools.wraps(method)
-    def bridge(self: Any, *arguments: P.args, **named: P.kwargs) -> T:
-        return kind(method(self._inner, *arguments, **named))
-
-    return bridge  # type: ignore[return-value]
+    return cast("Callable[Concatenate[Any, P], T]", _bridge(method, kind))
 
 
 def obtaining(
     kind: Callable[[R], T], method: Callable[Concatenate[A, P], Coroutine[Any, Any, R]]
 ) -> Callable[Concatenate[Any, P], T]:
     """The same for one that is waited for."""
+    return making(lambda asked: kind(run(asked)), method)
+
+
+def blocking_within(method: Callable[[A], Coroutine[Any, Any, T]]) -> Within[T]:
+    """A method that waits for one of the inner object, with a timeout in seconds, after which it returns None."""
 
     @functools.wraps(method)
-    def bridge(self: Any, *arguments: P.args, **named: P.kwargs) -> T:
-        return kind(run(method(self._inner, *arguments, **named)))
+    def bridge(self: Any, timeout: float | None = None) -> T | None:
+        return run(within(method(self._inner), timeout))
 
-    return bridge  # type: ignore[return-value]
+    return cast("Within[T]", bridge)

@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import functools
 import logging
+import math
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TYPE_CHECKING, NoReturn, ParamSpec, TypeVar
 
 from typing_extensions import Self
 
-from tenure import v1
+from tenure import presence, v1
 from tenure.aio.guard import Cancelling, Guard, Hold
 from tenure.aio.lock import LockRequest
 from tenure.backoff import Backoff
@@ -202,12 +203,7 @@ class Election:
         self._hold = None
         self._resigns.set()
         if self._jobs > 0:
-            waits = (asyncio.ensure_future(self._idle.wait()), asyncio.ensure_future(leadership.lost()))
-            try:
-                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for wait in waits:
-                    wait.cancel()
+            await presence.first(self._idle.wait(), leadership.lost())
         lost = leadership.lost_reason
         try:
             await leadership.release()
@@ -220,16 +216,11 @@ class Election:
         long it takes. Returns whether this candidate still leads: there is nothing to drain now, and the process may
         have been paused."""
         loop, within = asyncio.get_running_loop(), self._stall_after
-        often = None if within is None else max(within / TICKS_WHILE_WAITING, SHORTEST_TICK)
-        ends = (asyncio.ensure_future(hold.lost()), asyncio.ensure_future(hold.transfer_requested()))
-        try:
-            while (left := until - loop.time()) > 0 and not any(end.done() for end in ends):
-                hold.tick()
-                nap = left if often is None else min(left, often)
-                await asyncio.wait(ends, timeout=nap, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for end in ends:
-                end.cancel()
+        often = math.inf if within is None else max(within / TICKS_WHILE_WAITING, SHORTEST_TICK)
+        is_over = False
+        while (left := until - loop.time()) > 0 and not is_over:
+            hold.tick()
+            is_over = await presence.first(hold.lost(), hold.transfer_requested(), timeout=min(left, often))
         hold.tick()
         return hold.transfer_request is None and hold.is_valid()
 

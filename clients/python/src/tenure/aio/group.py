@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from typing_extensions import Self
@@ -14,7 +13,7 @@ from typing_extensions import Self
 from tenure import presence, v1
 from tenure.backoff import Backoff
 from tenure.declare import Busy, Part, Target
-from tenure.error import ClosedError, InvalidError, Lost, LostError, RefusedError, TenureError, UnavailableError
+from tenure.error import InvalidError, Lost, LostError, RefusedError, TenureError, UnavailableError
 from tenure.group import Assignments, Standing
 from tenure.session import SessionView
 
@@ -98,15 +97,14 @@ class Membership:
         self.session = session
         #: This member's number: rises in order of joining.
         self.number = part.item.state.member if isinstance(part.item.state, v1.JoinedState) else 0
-        self._standing = Standing(self.number, group)
-        self._changed = asyncio.Event()
-        self._following = asyncio.ensure_future(self._follow())
+        self._group = group
+        self._updating = asyncio.ensure_future(presence.first(self._update(), self.lost()))
 
     @property
     def standing(self) -> Standing:
         """The standing of this member. Whether the membership is lost is decided by the clock at this moment: a process
         that was paused for too long sees the loss when it resumes."""
-        return replace(self._standing, lost=self._standing.lost or self._part.item.lost_reason())
+        return Standing(self.number, self._group, self._part.item.lost_reason())
 
     @property
     def leads(self) -> bool:
@@ -116,14 +114,10 @@ class Membership:
     async def standings(self) -> AsyncGenerator[Standing, None]:
         """The standing of this member, now and after each change: members, leader, config, assignments, and the loss,
         which is the last. A slow reader sees only the latest."""
-        last: Standing | None = None
-        while last is None or last.lost is None:
-            changed, standing = self._changed, self._standing
-            if standing == last:
-                await changed.wait()
-            else:
-                last = standing
-                yield standing
+        async for standing in presence.changes(self._part.item, lambda: self.standing):
+            yield standing
+            if standing.lost is not None:
+                return
 
     async def lost(self) -> Lost:
         """Waits until the membership is lost: before the others could be notified of it, or as soon as the server
@@ -161,7 +155,7 @@ class Membership:
         """
         backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         async for standing in self.standings():
-            while standing.leads and not standing.is_current and standing == self._standing:
+            while standing.leads and not standing.is_current and standing == self.standing:
                 try:
                     await self.assign(standing.group, divide(standing.group))
                     backoff.reset()
@@ -183,20 +177,13 @@ class Membership:
         LostError if the membership had ended before; UnavailableError if no server confirmed it in time: it then ends
         by the session's TTL, or with the session in which it was made.
         """
+        if self._part.connection.forked_from is None:
+            self._updating.cancel()
         await self._part.end()
 
-    async def _follow(self) -> None:
-        """Keeps the standing up to date, until the membership is lost."""
-        updating = asyncio.ensure_future(self._update())
-        try:
-            lost = await self.lost()
-            self._change(replace(self._standing, lost=lost))
-        finally:
-            updating.cancel()
-
     async def _update(self) -> None:
-        """Updates the group by a watch, until the client is closed."""
-        name, backoff = self._standing.group.name, Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+        """Updates the group by a watch."""
+        name, backoff = self._group.name, Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         while True:
             try:
                 async with self._client.watch(v1.WatchRequest(groups=[name])) as watch:
@@ -205,18 +192,11 @@ class Membership:
                         for group in (*response.snapshot.groups, *response.events.groups):
                             # A state without this member is from before it joined, or its end is about to be reported.
                             if group.name == name and any(one.number == self.number for one in group.members):
-                                self._change(replace(self._standing, group=group))
-            except ClosedError:
-                return
+                                self._group = group
+                                presence.notify(self._part.item)
             except TenureError as error:
                 log.warning("the group %s cannot be watched: %s", name, error)
             await asyncio.sleep(backoff.next_pause())
-
-    def _change(self, standing: Standing) -> None:
-        if standing != self._standing and self._standing.lost is None:
-            self._standing = standing
-            changed, self._changed = self._changed, asyncio.Event()
-            changed.set()
 
     async def __aenter__(self) -> Self:
         return self
@@ -235,14 +215,10 @@ async def _stay(
         async for standing in membership.standings():
             on_change(standing)
 
-    following, leading = asyncio.ensure_future(follow()), asyncio.ensure_future(membership.lead(divide))
-    try:
-        await asyncio.wait({following, leading}, return_when=asyncio.FIRST_COMPLETED)
-        if leading.done() and not isinstance(leading.exception(), LostError):
-            await leading
+    async def lead() -> None:
+        with contextlib.suppress(LostError):
+            await membership.lead(divide)
         # The other half reports the loss.
-        await following
-    finally:
-        for task in (following, leading):
-            task.cancel()
-        await asyncio.wait({following, leading})
+        await asyncio.Event().wait()
+
+    await presence.first(follow(), lead())

@@ -25,15 +25,10 @@ class Session(SessionView):
 
     async def states(self) -> AsyncGenerator[SessionState, None]:
         """Its state, now and after each change, until it is lost. A slow reader sees the latest."""
-        last: SessionState | None = None
-
-        def look() -> SessionState | None:
-            state = self.state
-            return None if state is last else state
-
-        while last is not SessionState.LOST:
-            last = await presence.wait(self._item, look)
-            yield last
+        async for state in presence.changes(self._item, lambda: self.state):
+            yield state
+            if state is SessionState.LOST:
+                return
 
     async def lost(self) -> Lost:
         """Waits until the session is lost: before the server could end it, or as soon as it reports the end."""
