@@ -23,7 +23,7 @@ async def main() -> None:
     while line := await lines.readline():
         request = json.loads(line)
         things.running[request["id"]] = asyncio.ensure_future(carry_out(request, things))
-    # Nothing is closed: what is garbage on the way out would be given back.
+    # Nothing is closed: what is collected on the way out would be released.
     os._exit(0)
 
 

@@ -7,6 +7,7 @@ write to the sockets of the parent.
 
 import asyncio
 import ctypes
+import gc
 import os
 import weakref
 from typing import Any
@@ -29,11 +30,14 @@ class _Process:
             if connection.loop is None:
                 continue
             self.used_before = self.used_before or parent
-            keep_forever(connection)
             for task in asyncio.all_tasks(connection.loop):
                 if _is_of_a_client(task):
                     # Otherwise `asyncio.run` would cancel them at its end, and so the calls of the parent.
                     asyncio.tasks._unregister_task(task)
+        for thing in gc.get_objects() if self.used_before is not None else ():
+            # Channels and calls are closed when they are collected.
+            if str(type(thing).__module__).startswith("grpc"):
+                keep_forever(thing)
 
 
 _process = _Process()

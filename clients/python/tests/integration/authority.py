@@ -31,7 +31,7 @@ class Authority:
         return self._own.cert
 
     def certify(self, file: str, *names: str) -> Certified:
-        """A certificate for somebody with these names, such as `DNS:localhost`, in files that are called so."""
+        """A certificate with these names, such as `DNS:localhost`, in files that are called so."""
         files, request = self._files(file), self._folder / f"{file}.csr"
         alternatives = f"subjectAltName={','.join(names)}"
         _openssl(

@@ -39,7 +39,7 @@ def running(
     server: Server, name: str, *arguments: str, endpoints: str | None = None
 ) -> Iterator["subprocess.Popen[str]"]:
     with started(server, name, *arguments, endpoints=endpoints) as program:
-        # What it never says is told by its end.
+        # A line that it never prints fails the test by its end.
         deadline = threading.Timer(PATIENCE * 2, program.kill)
         deadline.start()
         try:

@@ -68,11 +68,11 @@ def let_in(fenced: tuple[fence.Database, Any]) -> LetIn:
 
 @pytest.fixture
 def name() -> str:
-    """One that nobody else has."""
+    """One of its own."""
     return f"job-{time.time_ns()}"
 
 
-def test_it_refuses_what_is_lower_than_the_highest_token_seen(let_in: LetIn, name: str) -> None:
+def test_token_lower_than_the_highest_seen_is_rejected(let_in: LetIn, name: str) -> None:
     for token in (5, 5, 7):
         let_in(name, token)
     with pytest.raises(fence.StaleTokenError) as refused:
@@ -82,7 +82,7 @@ def test_it_refuses_what_is_lower_than_the_highest_token_seen(let_in: LetIn, nam
     let_in(f"{name}-2", 6)
 
 
-def test_it_is_installed_again_and_keeps_its_tokens(
+def test_fence_is_installed_again_and_keeps_its_tokens(
     fenced: tuple[fence.Database, Any], let_in: LetIn, name: str
 ) -> None:
     let_in(name, 7)
@@ -93,7 +93,7 @@ def test_it_is_installed_again_and_keeps_its_tokens(
 
 
 @pytest.mark.parametrize(("length", "token"), [(0, 5), (256, 5), (3, 0), (3, -5)])
-def test_other_refusals_are_the_drivers_errors(let_in: LetIn, length: int, token: int) -> None:
+def test_other_errors_are_those_of_the_database_library(let_in: LetIn, length: int, token: int) -> None:
     with pytest.raises(Exception, match=r"tenure_fence: the (name|token) must|Data too long|Out of range") as refused:
         let_in("x" * length, token)
     assert not isinstance(refused.value, TenureError)

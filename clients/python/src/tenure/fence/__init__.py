@@ -1,14 +1,14 @@
-"""Has the user's own database turn away stale fencing tokens: a process that is paused may write after it has lost its
-lock.
+"""Makes the user's own database reject stale fencing tokens: a paused process may write after it has lost its lock.
 
 For each name the database keeps the highest token that it has seen. A transaction begins with a check of its token:
 
-with psycopg.connect(...) as connection: fence.postgres.check(connection, "nightly-report", guard.token) ...  # all that
-the lock protects
+    with psycopg.connect(...) as connection:
+        fence.postgres.check(connection, "nightly-report", guard.token)
+        ...  # everything that the lock protects
 
 The fence is installed once, like a migration: by `install`, or with `tenure fence-sql`. It works in any database, not
-only in Tenure's own, and asks no server of Tenure. What there is for people, and which settings end a wait for a
-transaction of a process that is paused, stands at the top of each `sql`.
+only in Tenure's own, and needs no server of Tenure. The head of each `sql` describes its views, and the settings that
+end a wait for a transaction of a paused process.
 """
 
 from tenure.fence._database import Connection, Database, SqliteDatabase

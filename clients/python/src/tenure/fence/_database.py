@@ -27,8 +27,8 @@ class Database:
         return resources.files(__package__).joinpath(self._script).read_text(encoding="utf-8")
 
     def install(self, connection: Connection) -> None:
-        """Installs the fence; or does it again, which keeps the tokens. A step for whoever migrates the database, like
-        the migrations of other tables, not for each start of a program. It commits.
+        """Installs the fence. Repeating it keeps the tokens. A step of the migrations of the database, not of each
+        start of a program. It commits.
 
         A connection to MySQL has to take several statements at once: for PyMySQL that is
         `client_flag=CLIENT.MULTI_STATEMENTS`.
@@ -63,7 +63,7 @@ class Database:
                 ) from error
 
     def _highest(self, cursor: Any, name: str) -> int:
-        """The highest token seen, where the refusal does not tell it: the transaction goes on there, and so can be
+        """The highest token seen, where the error does not contain it: the transaction continues there, and can be
         asked."""
         cursor.execute("SELECT token FROM tenure_fences WHERE name = ?", (name,))
         (highest,) = cursor.fetchone()
@@ -74,5 +74,5 @@ class SqliteDatabase(Database):
     """SQLite, whose connections take several statements in a way of their own."""
 
     def install(self, connection: Any) -> None:
-        # The script takes the view away for a moment, which nobody is to see.
+        # The script drops the view for a moment, which others must not see.
         connection.executescript(f"BEGIN IMMEDIATE; {self.sql} COMMIT;")

@@ -22,7 +22,7 @@ class StaleTokenError(TenureError):
 
 
 def staleness(error: Exception) -> tuple[bool, int | None]:
-    """Whether a database has refused a token, and the highest one seen if it tells that."""
+    """Whether a database has refused a token, and the highest one seen if the error contains it."""
     said = _REFUSAL.search(str(error))
     if said is None:
         return False, None

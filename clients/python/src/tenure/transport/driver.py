@@ -71,6 +71,8 @@ class Driver:
                 timer = asyncio.get_running_loop().call_later(min(max(until - now, 0), LONGEST_NAP), wake.set)
                 await wake.wait()
                 timer.cancel()
+                # Received messages come first: an acknowledgement that has arrived is not overdue.
+                await asyncio.sleep(0)
                 if self._dialling is not None and self._dialling.done():
                     self._dialled(self._dialling)
         except asyncio.CancelledError:
