@@ -118,26 +118,26 @@ def test_default_owner_is_program_at_host(monkeypatch: pytest.MonkeyPatch) -> No
         ("/srv/a\nb", "ab"),
     ):
         monkeypatch.setattr(sys, "argv", [argument])
-        assert program_at_host() == declared_session().owner == f"{program}@host-1"
+        assert program_at_host() == declared_session({}).owner == f"{program}@host-1"
     monkeypatch.setattr(sys, "argv", ["ä" * 300])
     assert program_at_host() == "ä" * 127
-    assert declared_session(owner="").owner == ""
+    assert declared_session({"owner": ""}).owner == ""
 
 
 def test_names_are_sorted_by_bytes_and_different() -> None:
-    assert declared_claim(["b", "a"]).names == ["a", "b"]
+    assert declared_claim(["b", "a"], {}).names == ["a", "b"]
     for names in ([], ["a", "a"]):
         with pytest.raises(InvalidError, match="names"):
-            declared_claim(names)
+            declared_claim(names, {})
 
 
 def test_modes_follow_from_options() -> None:
-    assert declared_claim(["a"]).mode == v1.MODE_EXCLUSIVE
-    assert declared_claim(["a"], shared=True).mode == v1.MODE_SHARED
-    limited = declared_claim(["a"], limit=3)
+    assert declared_claim(["a"], {}).mode == v1.MODE_EXCLUSIVE
+    assert declared_claim(["a"], {"shared": True}).mode == v1.MODE_SHARED
+    limited = declared_claim(["a"], {"limit": 3})
     assert (limited.mode, limited.limit) == (v1.MODE_PERMITS, 3)
     with pytest.raises(InvalidError, match="shared"):
-        declared_claim(["a"], shared=True, permits=1)
+        declared_claim(["a"], {"shared": True, "permits": 1})
 
 
 def test_work_stops_before_the_drain_is_over() -> None:

@@ -21,7 +21,6 @@ from tenure.options.session import (
     GroupOptions,
     OwnLockOptions,
     SessionOptions,
-    declared_claim,
     declared_session,
     split,
 )
@@ -61,10 +60,9 @@ class Client(Calls):
     async def session(self, **options: Unpack[SessionOptions]) -> Session:
         """Opens a session, which is then renewed in the background. RefusedError (a TTL out of bounds, ...),
         UnavailableError."""
-        own, others = split("session", SessionOptions, options)
-        stall_after = others.pop("stall_after", None)
-        target = self._target({**own, **others})
-        part = await target.obtain(None, stall_after, None)
+        split("session", SessionOptions, options)
+        target = self._target(options)
+        part = await target.obtain(None, options.get("stall_after"))
         if isinstance(part, Busy):
             raise UnavailableError("the session was not opened")
         return Session(part, target.open)
@@ -76,8 +74,7 @@ class Client(Calls):
     def locks(self, names: Iterable[str], **options: Unpack[OwnLockOptions]) -> LockRequest:
         """Requests several locks at once, all or nothing, with one token: 1 to 16 different names."""
         own, claim = split("lock", OwnLockOptions, options)
-        stall_after = claim.pop("stall_after", None)
-        return LockRequest(self._target(own), None, declared_claim(names, **claim), stall_after)
+        return LockRequest(self._target(own), None, names, claim)
 
     def locked(self, name: str, **options: Unpack[OwnLockOptions]) -> LockRequest:
         """Decorates a function: each call waits for the lock, and runs while it is held, as `async with
@@ -107,7 +104,7 @@ class Client(Calls):
         await self._connection.close()
 
     def _target(self, options: Mapping[str, Any]) -> Target:
-        return Target(self._connection, None, declared_session(**options))
+        return Target(self._connection, None, declared_session(options))
 
     async def __aenter__(self) -> Self:
         return self

@@ -3,14 +3,15 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from tenure import v1
 from tenure.aio.guard import Cancelling, Guard, Hold
 from tenure.clock import Seconds, seconds
 from tenure.declare import Busy, Target
 from tenure.error import LostError, TenureError, UnavailableError
+from tenure.options.session import declared_claim
 from tenure.progress import check_stall_after
 from tenure.protocol import Item
 from tenure.session import SessionView
@@ -34,13 +35,13 @@ class LockRequest(contextlib.AsyncContextDecorator):
     """
 
     def __init__(
-        self, target: Target, session: SessionView | None, claim: v1.DeclaredClaim, stall_after: Seconds | None
+        self, target: Target, session: SessionView | None, names: Iterable[str], options: Mapping[str, Any]
     ) -> None:
-        check_stall_after(stall_after)
         self._target = target
         self._session = session
-        self._claim = claim
-        self._stall_after = stall_after
+        self._claim = declared_claim(names, options)
+        self._stall_after: Seconds | None = options.get("stall_after")
+        check_stall_after(self._stall_after)
         #: The last claim that was declared for it.
         self.declared: Item | None = None
         #: The scopes that each task has entered.

@@ -9,7 +9,7 @@ from tenure import presence, v1
 from tenure.aio.lock import LockRequest
 from tenure.declare import Part, Target
 from tenure.error import Lost, TenureError
-from tenure.options.session import LockOptions, declared_claim, split
+from tenure.options.session import LockOptions, split
 from tenure.session import SessionState, SessionView
 
 
@@ -40,9 +40,8 @@ class Session(SessionView):
 
     def locks(self, names: Iterable[str], **options: Unpack[LockOptions]) -> LockRequest:
         """Requests several locks at once, all or nothing, with one token: 1 to 16 different names."""
-        _, claim = split("lock", LockOptions, options)
-        target, stall_after = self._target(), claim.pop("stall_after", None)
-        return LockRequest(target, self, declared_claim(names, **claim), stall_after)
+        split("lock", LockOptions, options)
+        return LockRequest(self._target(), self, names, options)
 
     async def close(self) -> None:
         """Closes the session, with all its holds and waits. Returns when the server has closed it.

@@ -12,8 +12,9 @@ from typing_extensions import TypedDict
 from tenure import v1
 from tenure.clock import Seconds, to_wire
 from tenure.error import InvalidError
-from tenure.progress import Progress
 
+#: The default TTL, in seconds.
+DEFAULT_TTL = 10.0
 #: The most bytes of an owner label: the contract's bound.
 LONGEST_OWNER = 255
 
@@ -98,56 +99,40 @@ def split(caller: str, allowed: type, options: Mapping[str, Any]) -> tuple[dict[
     return own, {option: value for option, value in options.items() if option not in own}
 
 
-def declared_session(
-    ttl: Seconds = 10.0,
-    disconnect_grace: Seconds | None = None,
-    owner: str | None = None,
-    metadata: Mapping[str, str] | None = None,
-    id: str | None = None,
-) -> v1.DeclaredSession:
-    """The parameters of a session. The server checks the bounds."""
+def declared_session(options: Mapping[str, Any]) -> v1.DeclaredSession:
+    """The parameters of a session with these `SessionOptions`. The server checks the bounds."""
+    grace = options.get("disconnect_grace")
     return v1.DeclaredSession(
-        session_id=id or "",
-        ttl=to_wire(ttl, "ttl"),
-        disconnect_grace=None if disconnect_grace is None else to_wire(disconnect_grace, "disconnect_grace"),
-        owner=program_at_host() if owner is None else owner,
-        metadata=metadata,
+        session_id=options.get("id") or "",
+        ttl=to_wire(options.get("ttl", DEFAULT_TTL), "ttl"),
+        disconnect_grace=None if grace is None else to_wire(grace, "disconnect_grace"),
+        owner=options.get("owner", program_at_host()),
+        metadata=options.get("metadata"),
     )
 
 
-def declared_claim(
-    names: Iterable[str],
-    shared: bool = False,
-    permits: int | None = None,
-    limit: int | None = None,
-    priority: int = 0,
-    metadata: Mapping[str, str] | None = None,
-    min_hold: Seconds = 0,
-) -> v1.DeclaredClaim:
-    """The parameters of a claim. The server checks the bounds; here is checked what is not worth a request."""
+def declared_claim(names: Iterable[str], options: Mapping[str, Any]) -> v1.DeclaredClaim:
+    """The parameters of a claim with these `LockOptions`. The server checks the bounds; here is checked what is not
+    worth a request."""
     in_order = sorted(names, key=str.encode)
     if not in_order:
         raise InvalidError("names", "there are none")
     for one, other in itertools.pairwise(in_order):
         if one == other:
             raise InvalidError("names", f'"{one}" is there twice')
+    is_shared, permits, limit = (options.get(option) for option in ("shared", "permits", "limit"))
     has_permits = permits is not None or limit is not None
-    if shared and has_permits:
+    if is_shared and has_permits:
         raise InvalidError("shared", "permits are never shared")
     return v1.DeclaredClaim(
         names=in_order,
-        mode=v1.MODE_PERMITS if has_permits else v1.MODE_SHARED if shared else v1.MODE_EXCLUSIVE,
+        mode=v1.MODE_PERMITS if has_permits else v1.MODE_SHARED if is_shared else v1.MODE_EXCLUSIVE,
         permits=permits or 0,
         limit=limit or 0,
-        priority=priority,
-        metadata=metadata,
-        min_hold=to_wire(min_hold, "min_hold"),
+        priority=options.get("priority", 0),
+        metadata=options.get("metadata"),
+        min_hold=to_wire(options.get("min_hold", 0), "min_hold"),
     )
-
-
-def progress_within(stall_after: Seconds | None) -> Progress | None:
-    """The progress that a session or a claim needs, if it needs any."""
-    return None if stall_after is None else Progress(stall_after)
 
 
 def program_at_host() -> str:
