@@ -310,3 +310,17 @@ def test_client_is_used_in_one_event_loop(server: Server) -> None:
     asyncio.run(read())
     with pytest.raises((ClosedError, RuntimeError)):
         asyncio.run(read())
+
+
+async def test_release_that_fails_under_a_body_is_only_logged(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = Client(server.endpoint, call_timeout=1)
+    async with client.lock("job", ttl=60) as hold:
+        server.kill()
+        assert hold.is_valid()
+    assert "the lock was not released cleanly" in caplog.text
+    server.start()
+    async with Client(server.endpoint, call_timeout=10) as other:
+        await vacant(other, "job")
+    await client.close()

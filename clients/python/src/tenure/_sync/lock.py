@@ -4,7 +4,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from tenure._sync.portal import Entered, blocking, blocking_within, iterating, making, obtaining
 from tenure.aio import guard as aio_guard
@@ -92,8 +92,8 @@ class LockRequest(contextlib.ContextDecorator):
         self._scopes().append(scope)
         return scope.__enter__()
 
-    def __exit__(self, *exception: object) -> None:
-        self._scopes().pop().__exit__(*exception)  # type: ignore[arg-type]
+    def __exit__(self, *exception: Any) -> None:
+        self._scopes().pop().__exit__(*exception)
 
     def _scopes(self) -> list[contextlib.AbstractContextManager[Hold]]:
         """Those that this thread has entered."""
@@ -104,15 +104,14 @@ class LockRequest(contextlib.ContextDecorator):
 @contextlib.contextmanager
 def _holding(guard: Guard) -> Iterator[Hold]:
     """Releases the locks, and raises LostError if they were lost."""
-    lost = None
     try:
         yield guard.hold
-        lost = guard.lost_reason
     finally:
+        lost = guard.lost_reason
         try:
             guard.release()
         except TenureError as problem:
-            if lost is None and guard.lost_reason is None:
+            if lost is None:
                 # The body did run under the lock.
                 log.warning("the lock was not released cleanly: %s", problem)
     if lost is not None:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from tenure import v1
@@ -45,7 +45,7 @@ class LockRequest(contextlib.AsyncContextDecorator):
         #: The last claim that was declared for it.
         self.declared: Item | None = None
         #: The scopes that each task has entered.
-        self._scopes: dict[asyncio.Task[object] | None, list[HoldScope]] = {}
+        self._scopes: dict[asyncio.Task[object] | None, list[contextlib.AbstractAsyncContextManager[Hold]]] = {}
 
     async def acquire(self) -> Guard:
         """Waits for the locks, for as long as it takes.
@@ -78,21 +78,21 @@ class LockRequest(contextlib.AsyncContextDecorator):
         guard = await self.try_acquire()
         if isinstance(guard, Busy):
             return guard
-        async with HoldScope(guard) as hold:
+        async with _holding(guard) as hold:
             return await body(hold)
 
     async def __aenter__(self) -> Hold:
-        scope = HoldScope(await self.acquire())
+        scope = _holding(await self.acquire())
         hold = await scope.__aenter__()
         self._scopes.setdefault(asyncio.current_task(), []).append(scope)
         return hold
 
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    async def __aexit__(self, *exception: Any) -> None:
         task = asyncio.current_task()
         scope = self._scopes[task].pop()
         if not self._scopes[task]:
             del self._scopes[task]
-        await scope.__aexit__(kind)
+        await scope.__aexit__(*exception)
 
     async def _acquire(self, wait: float | None) -> Guard | Busy:
         claim = v1.DeclaredClaim()
@@ -107,25 +107,19 @@ class LockRequest(contextlib.AsyncContextDecorator):
         self.declared = claim
 
 
-class HoldScope:
+@contextlib.asynccontextmanager
+async def _holding(guard: Guard) -> AsyncIterator[Hold]:
     """Cancels the body when the hold is lost, and releases the locks."""
-
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
-        self._cancelling = Cancelling(guard.lost())
-
-    async def __aenter__(self) -> Hold:
-        await self._cancelling.__aenter__()
-        return self._guard.hold
-
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        is_ours = await self._cancelling.__aexit__(kind)
-        lost = self._guard.lost_reason
+    try:
+        async with Cancelling(guard.lost()):
+            yield guard.hold
+    finally:
+        lost = guard.lost_reason
         try:
-            await self._guard.release()
+            await guard.release()
         except TenureError as problem:
             if lost is None:
                 # The body did run under the lock.
                 log.warning("the lock was not released cleanly: %s", problem)
-        if lost is not None and (kind is None or is_ours):
-            raise LostError(lost)
+    if lost is not None:
+        raise LostError(lost)
