@@ -312,9 +312,7 @@ def test_client_is_used_in_one_event_loop(server: Server) -> None:
         asyncio.run(read())
 
 
-async def test_release_that_fails_under_a_body_is_only_logged(
-    server: Server, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_release_that_fails_under_a_body_is_only_logged(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     client = Client(server.endpoint, call_timeout=1)
     async with client.lock("job", ttl=60) as hold:
         server.kill()
