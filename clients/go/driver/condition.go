@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// State that others wait for.
+// State that requests wait for.
 type condition struct {
 	mu      sync.Mutex
 	changed chan struct{}
@@ -22,11 +22,11 @@ func (c *condition) change(f func()) {
 	}
 }
 
-// Waits until it is so.
-func (c *condition) await(ctx context.Context, so func() bool) error {
+// Waits until it holds.
+func (c *condition) await(ctx context.Context, holds func() bool) error {
 	for {
 		c.mu.Lock()
-		if so() {
+		if holds() {
 			c.mu.Unlock()
 			return nil
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/tenure-lock/tenure/clients/go/tenure"
+	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
 func (d *driver) electionHandlers() map[string]handler {
@@ -14,7 +15,7 @@ func (d *driver) electionHandlers() map[string]handler {
 	}
 }
 
-// A candidate that leads for ever.
+// A candidate that leads whenever it is elected.
 type election struct {
 	condition
 	leads  bool
@@ -34,9 +35,7 @@ func (d *driver) lead(_ context.Context, asked *request) (facts, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	of := &election{resign: make(chan struct{}, 1), stop: stop}
 	d.elections.put(asked.Election, of)
-	candidate := client.Election(asked.Name, &tenure.ElectionOptions{
-		TTL: asked.TTL.duration(), DisconnectGrace: asked.DisconnectGrace.duration(), Owner: asked.Owner,
-	})
+	candidate := client.Election(asked.Name, &tenure.LockOptions{Session: asked.sessionOptions()})
 	go func() {
 		err := candidate.Lead(ctx, func(ctx context.Context, hold *tenure.Hold) error {
 			of.change(func() { of.leads, of.token, of.terms = true, hold.Token(), of.terms+1 })
@@ -58,15 +57,15 @@ func (d *driver) awaitLeading(ctx context.Context, asked *request) (facts, error
 	if err != nil {
 		return nil, err
 	}
-	var told facts
+	var answer facts
 	var ended error
 	err = of.await(ctx, func() bool {
-		if told, ended = (facts{"token": of.token, "terms": of.terms}), nil; !of.leads {
+		if answer, ended = (facts{"token": of.token, "terms": of.terms}), nil; !of.leads {
 			ended = of.err
 		}
 		return of.leads || of.ended
 	})
-	return told, cmp.Or(err, ended)
+	return answer, cmp.Or(err, ended)
 }
 
 func (d *driver) awaitNotLeading(ctx context.Context, asked *request) (facts, error) {
@@ -107,11 +106,11 @@ func (d *driver) leader(ctx context.Context, asked *request) (facts, error) {
 	return leaderFacts(leader), err
 }
 
-func leaderFacts(leader *tenure.Leader) facts {
+func leaderFacts(leader *tenurev1.Claim) facts {
 	if leader == nil {
 		return facts{"leader": nil}
 	}
 	return facts{"leader": facts{
-		"session_id": leader.SessionID, "owner": leader.Owner, "token": leader.Token,
+		"session_id": leader.SessionId, "owner": leader.Owner, "token": leader.Token,
 	}}
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/tenure-lock/tenure/clients/go/tenure"
+	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
 func (d *driver) groupHandlers() map[string]handler {
@@ -18,7 +19,7 @@ func (d *driver) groupHandlers() map[string]handler {
 type member struct {
 	condition
 	// Nil while it has not joined.
-	told *tenure.Standing
+	latest *tenure.Standing
 	// Of a member by join.
 	membership *tenure.Membership
 	// Of one that takes part.
@@ -26,7 +27,7 @@ type member struct {
 	ended bool
 }
 
-func (m *member) tell(standing tenure.Standing) { m.change(func() { m.told = &standing }) }
+func (m *member) set(standing tenure.Standing) { m.change(func() { m.latest = &standing }) }
 
 func (m *member) standing() (tenure.Standing, error) {
 	if m.membership != nil {
@@ -34,10 +35,10 @@ func (m *member) standing() (tenure.Standing, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.told == nil {
+	if m.latest == nil {
 		return tenure.Standing{}, mistake("it has not joined yet")
 	}
-	return *m.told, nil
+	return *m.latest, nil
 }
 
 func (d *driver) groupOf(asked *request) (*tenure.Group, error) {
@@ -70,14 +71,14 @@ func (d *driver) join(ctx context.Context, asked *request) (facts, error) {
 	d.members.put(asked.Member, of)
 	go func() {
 		for standing := range membership.Standings(context.Background()) {
-			of.tell(standing)
+			of.set(standing)
 		}
 	}()
 	standing := membership.Standing()
-	told := facts{
+	answer := facts{
 		"number": membership.Number(), "session_id": membership.Session().ID(), "leads": standing.Leads(),
 	}
-	return told.add("token", optional(standing.Token())), nil
+	return answer.add("token", number(standing.Token())), nil
 }
 
 func (d *driver) standing(_ context.Context, asked *request) (facts, error) {
@@ -99,10 +100,10 @@ func (d *driver) awaitStanding(ctx context.Context, asked *request) (facts, erro
 	}
 	var standing tenure.Standing
 	err = of.await(ctx, func() bool {
-		if of.told == nil {
+		if of.latest == nil {
 			return false
 		}
-		standing = *of.told
+		standing = *of.latest
 		assignment, some := standing.Assignment()
 		return standing.Lost != nil && of.membership != nil || (asked.Leads == nil || *asked.Leads == standing.Leads()) &&
 			(asked.Assignment == nil || some && *asked.Assignment == assignment) &&
@@ -128,8 +129,7 @@ func (d *driver) assign(ctx context.Context, asked *request) (facts, error) {
 	for place := range min(len(asked.Assignments), len(group.Members)) {
 		assignments[group.Members[place].Number] = asked.Assignments[place]
 	}
-	revision, err := of.membership.Assign(ctx, group, assignments)
-	return facts{"revision": revision}, err
+	return nil, of.membership.Assign(ctx, group, assignments)
 }
 
 func (d *driver) leave(ctx context.Context, asked *request) (facts, error) {
@@ -153,9 +153,9 @@ func (d *driver) takePart(_ context.Context, asked *request) (facts, error) {
 	of := &member{stop: stop}
 	d.members.put(asked.Member, of)
 	go func() {
-		err := group.TakePart(ctx, func(group *tenure.GroupInfo) tenure.Assignments {
-			return group.Assign(func(place int, _ *tenure.GroupMember) string { return strconv.Itoa(place + 1) })
-		}, of.tell)
+		err := group.TakePart(ctx, func(group *tenurev1.Group) tenure.Assignments {
+			return tenure.Assign(group, func(index int, _ *tenurev1.GroupMember) string { return strconv.Itoa(index + 1) })
+		}, of.set)
 		d.log.Info("taking part has ended", "member", asked.Member, "error", err)
 		of.change(func() { of.ended = true })
 	}()
@@ -167,8 +167,10 @@ func (d *driver) configureGroup(ctx context.Context, asked *request) (facts, err
 	if err != nil {
 		return nil, err
 	}
-	revision, err := client.ConfigureGroup(ctx, asked.Group, asked.Config, asked.ExpectedRevision)
-	return facts{"config_revision": revision}, err
+	reply, err := client.ConfigureGroup(ctx, &tenurev1.ConfigureGroupRequest{
+		Group: asked.Group, Config: asked.Config, ExpectedRevision: asked.ExpectedRevision,
+	})
+	return facts{"config_revision": reply.GetConfigRevision()}, err
 }
 
 func (d *driver) getGroup(ctx context.Context, asked *request) (facts, error) {
@@ -176,68 +178,58 @@ func (d *driver) getGroup(ctx context.Context, asked *request) (facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	group, err := client.GetGroup(ctx, asked.Group)
+	reply, err := client.GetGroup(ctx, &tenurev1.GetGroupRequest{Group: asked.Group})
 	if err != nil {
 		return nil, err
 	}
-	return facts{"group": groupFacts(*group)}, nil
+	return facts{"group": groupFacts(reply.Group)}, nil
 }
 
 func standingFacts(standing tenure.Standing) facts {
-	told := facts{"leads": standing.Leads(), "number": standing.Number, "current": standing.IsCurrent()}
-	told.add("token", optional(standing.Token()))
+	answer := facts{"leads": standing.Leads(), "number": standing.Number, "current": standing.IsCurrent()}
+	answer.add("token", number(standing.Token())).add("lost", lostFacts(standing.Lost))
 	if standing.Group.Config != nil {
-		told["config"] = *standing.Group.Config
+		answer["config"] = *standing.Group.Config
 	}
-	if assignment, some := standing.Assignment(); some {
-		told["assignment"] = assignment
+	if assignment, isAssigned := standing.Assignment(); isAssigned {
+		answer["assignment"] = assignment
 	}
 	numbers := []uint64{}
 	for _, member := range standing.Group.Members {
 		numbers = append(numbers, member.Number)
 	}
-	told["members"] = numbers
-	if standing.Lost != nil {
-		told["lost"] = lostFacts(standing.Lost)
-	}
-	return told
+	answer["members"] = numbers
+	return answer
 }
 
-func groupFacts(group tenure.GroupInfo) facts {
-	told := facts{
+func groupFacts(group *tenurev1.Group) facts {
+	answer := facts{
 		"name": group.Name, "members": list(group.Members, memberFacts), "config": group.Config,
-		"current": group.AssignmentsCurrent, "leader": nil,
+		"config_revision": group.ConfigRevision, "current": group.AssignmentsCurrent, "leader": nil,
 	}
 	if leader := group.Leader; leader != nil {
-		told["leader"] = facts{"number": leader.Number, "token": leader.Token, "session_id": leader.SessionID}
+		answer["leader"] = facts{"number": leader.Member, "token": leader.Token, "session_id": leader.SessionId}
 	}
-	return told
+	return answer
 }
 
-func memberFacts(member tenure.GroupMember) facts {
+func memberFacts(member *tenurev1.GroupMember) facts {
 	return facts{
-		"number": member.Number, "session_id": member.SessionID, "owner": member.Owner, "assignment": member.Assignment,
+		"number": member.Number, "session_id": member.SessionId, "owner": member.Owner, "assignment": member.Assignment,
+		"metadata": metadataFacts(member.Metadata),
 	}
 }
 
-func groupEventFacts(event tenure.GroupEvent) facts {
-	told := facts{"revision": event.Revision, "group": event.Group, "kind": event.Kind}
+func groupEventFacts(event *tenurev1.GroupEvent) facts {
+	answer := facts{"revision": event.Revision, "group": event.Group, "kind": word(event.Type, "GROUP_EVENT_TYPE_")}
 	if event.Config != nil {
-		told["config"] = *event.Config
+		answer["config"] = *event.Config
 	}
 	if event.Member != nil {
-		told["session_id"], told["number"] = event.Member.SessionID, event.Member.Number
+		answer["session_id"], answer["number"] = event.Member.SessionId, event.Member.Number
 	}
-	if event.EndReason != "" {
-		told["end_reason"] = event.EndReason
+	if event.EndReason != 0 {
+		answer["end_reason"] = word(event.EndReason, "END_REASON_")
 	}
-	return told
-}
-
-// Nil instead of none.
-func optional(token uint64) any {
-	if token == 0 {
-		return nil
-	}
-	return token
+	return answer.add("leader", number(event.Leader))
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/tenure-lock/tenure/clients/go/tenure"
+	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
 func (d *driver) lockHandlers() map[string]handler {
@@ -15,7 +16,7 @@ func (d *driver) lockHandlers() map[string]handler {
 	}
 }
 
-// The lock that is asked for, of a session if one is named, else of the client.
+// The requested lock: of a session if the request names one, else of the client.
 func (d *driver) lockOf(asked *request) (*tenure.Lock, error) {
 	if asked.Session != "" {
 		session, err := d.sessions.get(asked.Session)
@@ -37,7 +38,7 @@ func (d *driver) acquire(ctx context.Context, asked *request) (facts, error) {
 		return nil, err
 	}
 	var guard *tenure.Guard
-	var busy *tenure.Busy
+	var busy *tenurev1.BusyState
 	switch wait := asked.Wait; {
 	case wait == nil:
 		guard, err = lock.Acquire(ctx)
@@ -58,11 +59,11 @@ func (d *driver) acquire(ctx context.Context, asked *request) (facts, error) {
 	}, nil
 }
 
-func holderFacts(busy *tenure.Busy) any {
+func holderFacts(busy *tenurev1.BusyState) any {
 	if busy.Holder == nil {
 		return nil
 	}
-	return facts{"session_id": busy.Holder.SessionID, "owner": busy.Holder.Owner, "token": busy.Holder.Token}
+	return claimFacts(busy.Holder)
 }
 
 func (d *driver) hold(_ context.Context, asked *request) (facts, error) {
@@ -122,7 +123,7 @@ func (d *driver) update(ctx context.Context, asked *request) (facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, guard.Update(ctx, asked.Metadata)
+	return nil, guard.UpdateMetadata(ctx, asked.Metadata)
 }
 
 func (d *driver) transferTo(ctx context.Context, asked *request) (facts, error) {
@@ -139,17 +140,15 @@ func (d *driver) awaitTransfer(ctx context.Context, asked *request) (facts, erro
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case <-guard.TransferRequested():
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	wanted, err := guard.TransferRequested(ctx)
+	if err != nil {
+		return nil, err
 	}
-	wanted := guard.TransferRequest()
-	told := facts{"drain_ms": wanted.Drain.Milliseconds()}
-	return told.add("operator", text(wanted.Operator)).add("note", text(wanted.Note)), nil
+	answer := facts{"drain_ms": wanted.Pending.Drain.AsDuration().Milliseconds()}
+	return answer.add("operator", text(wanted.Pending.Operator)).add("note", text(wanted.Pending.Note)), nil
 }
 
-// A closure form under way.
+// A body that runs under a lock.
 type run struct {
 	begun  chan struct{}
 	finish func()
@@ -182,14 +181,14 @@ func (d *driver) run(ctx context.Context, asked *request) (facts, error) {
 			return context.Cause(ctx)
 		}
 	}
-	var busy *tenure.Busy
+	var busy *tenurev1.BusyState
 	switch {
 	case asked.Wait == nil:
 		err = lock.Do(ctx, body)
 	case *asked.Wait == 0:
 		busy, err = lock.TryDo(ctx, body)
 	default:
-		return nil, mistake("run waits for ever, or tries")
+		return nil, mistake("a body runs at once, or whenever it is its turn")
 	}
 	if busy != nil {
 		return facts{"ran": false}.add("holder", holderFacts(busy)), nil

@@ -1,5 +1,5 @@
-// Command driver plays the scenarios of tests/blackbox/scenarios with this client: requests on standard input, answers on
-// standard output, one JSON object a line.
+// Command driver executes the requests of the scenarios in tests/blackbox/scenarios with this client: requests on
+// standard input, answers on standard output, one JSON object a line.
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tenure-lock/tenure/clients/go/tenure"
@@ -20,10 +21,10 @@ import (
 // The longest line that is read.
 const longestLine = 4 << 20
 
-// What an answer says.
+// An answer.
 type facts map[string]any
 
-// Says it if there is something to say.
+// Adds a value unless it is nil.
 func (f facts) add(name string, value any) facts {
 	if value != nil {
 		f[name] = value
@@ -87,14 +88,14 @@ func main() {
 		d.mu.Unlock()
 		switch asked.Do {
 		case "lead", "take_part", "watch", "observe":
-			// Answered at once: what comes next may name what they make.
+			// Answered at once: the next request may name what they make.
 			d.carryOut(ctx, asked)
 		case "run":
 			d.runs.put(asked.Run, newRun())
 			go d.carryOut(ctx, asked)
 		case "release", "drop", "transfer_to":
 			go d.carryOut(ctx, asked)
-			// From the asking on the hold is over, for what comes next too.
+			// From the request on the hold is over, also for the next request.
 			if guard, err := d.guards.get(asked.Guard); err == nil {
 				<-guard.Lost()
 			}
@@ -107,7 +108,7 @@ func main() {
 func (d *driver) carryOut(ctx context.Context, asked *request) {
 	handle := d.handlers[asked.Do]
 	if handle == nil {
-		d.answer(asked.ID, nil, mistake(fmt.Sprintf("%q is not known here", asked.Do)))
+		d.answer(asked.ID, nil, mistake(fmt.Sprintf("there is no request %q", asked.Do)))
 		return
 	}
 	ok, err := handle(ctx, asked)
@@ -152,17 +153,13 @@ func errorFacts(err error) facts {
 	of := func(kind string) facts { return facts{"kind": kind, "message": err.Error()} }
 	switch {
 	case errors.As(err, &refused):
-		told := of("refused")
-		told["reason"], told["metadata"] = refused.Reason, refused.Metadata
-		return told
+		answer := of("refused")
+		answer["reason"], answer["metadata"] = refused.Refusal.Reason, refused.Refusal.Metadata
+		return answer
 	case errors.As(err, &lost):
-		told := of("lost")
-		told["lost"] = lostFacts(lost)
-		return told
+		return of("lost").add("lost", lostFacts(lost))
 	case errors.As(err, &invalid):
-		told := of("invalid")
-		told["field"] = invalid.Field
-		return told
+		return of("invalid").add("field", invalid.Field)
 	case errors.Is(err, tenure.ErrUnavailable):
 		return of("unavailable")
 	case errors.Is(err, tenure.ErrClosed):
@@ -174,20 +171,41 @@ func errorFacts(err error) facts {
 	}
 }
 
-// Why something is lost, of an error that says so; nil else.
+// Why something is lost, of an error that has the reason; nil otherwise.
 func lostFacts(err error) any {
 	var lost *tenure.LostError
-	if !errors.As(err, &lost) || lost == nil {
+	if !errors.As(err, &lost) {
 		return nil
 	}
-	told := facts{"reason": lost.Reason}.add("end_reason", text(string(lost.EndReason)))
-	return told.add("operator", text(lost.Operator)).add("note", text(lost.Note))
+	reason := string(lost.Reason)
+	if lost.Reason == tenure.LostUnrenewed {
+		reason = "expired"
+	}
+	ended := lost.Ended
+	if ended == nil {
+		return facts{"reason": reason}
+	}
+	answer := facts{"reason": reason, "end_reason": word(ended.Reason, "END_REASON_")}
+	return answer.add("operator", text(ended.Operator)).add("note", text(ended.Note))
 }
 
-// Nil instead of none.
+// A value of an enumeration of the contract in one lowercase word.
+func word(value fmt.Stringer, prefix string) string {
+	return strings.ToLower(strings.TrimPrefix(value.String(), prefix))
+}
+
+// Nil instead of an empty text.
 func text(text string) any {
 	if text == "" {
 		return nil
 	}
 	return text
+}
+
+// Nil instead of zero.
+func number(number uint64) any {
+	if number == 0 {
+		return nil
+	}
+	return number
 }

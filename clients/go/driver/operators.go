@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"time"
 
-	"github.com/tenure-lock/tenure/clients/go/tenure"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
 func (d *driver) operatorHandlers() map[string]handler {
@@ -17,11 +20,11 @@ func (d *driver) getLock(ctx context.Context, asked *request) (facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := client.GetLock(ctx, asked.Name)
+	reply, err := client.GetLock(ctx, &tenurev1.GetLockRequest{Name: asked.Name})
 	if err != nil {
 		return nil, err
 	}
-	return lockFacts(*lock), nil
+	return lockFacts(reply.Lock), nil
 }
 
 func (d *driver) evict(ctx context.Context, asked *request) (facts, error) {
@@ -29,8 +32,8 @@ func (d *driver) evict(ctx context.Context, asked *request) (facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = client.Evict(ctx, asked.Name, tenure.EvictOptions{
-		Operator: asked.Operator, Note: asked.Note, Token: asked.Token.fencing,
+	_, err = client.Evict(ctx, &tenurev1.EvictRequest{
+		Name: asked.Name, Operator: asked.Operator, Note: asked.Note, Token: asked.Token.fencing,
 	})
 	return nil, err
 }
@@ -40,13 +43,13 @@ func (d *driver) transfer(ctx context.Context, asked *request) (facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	claim, err := client.Transfer(ctx, asked.Name, tenure.TransferOptions{
-		Operator: asked.Operator, Note: asked.Note, To: asked.To, Drain: asked.Drain.duration(),
+	reply, err := client.Transfer(ctx, &tenurev1.TransferRequest{
+		Name: asked.Name, Operator: asked.Operator, Note: asked.Note, ToSessionId: asked.To, Drain: optionalDuration(asked.Drain),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return facts{"token": claim.Token}, nil
+	return facts{"token": reply.Token}, nil
 }
 
 func (d *driver) configureLock(ctx context.Context, asked *request) (facts, error) {
@@ -54,14 +57,22 @@ func (d *driver) configureLock(ctx context.Context, asked *request) (facts, erro
 	if err != nil {
 		return nil, err
 	}
-	settings := tenure.LockSettings{Limit: asked.Limit}
+	settings := &tenurev1.LockSettings{Limit: asked.Limit}
 	if asked.Preempt != nil {
-		settings.Preempt = &tenure.Preempt{
-			Settling: asked.Preempt.Settling.duration(), Drain: asked.Preempt.Drain.duration(),
+		settings.Preempt = &tenurev1.Preempt{
+			Settling: optionalDuration(asked.Preempt.Settling), Drain: optionalDuration(asked.Preempt.Drain),
 		}
 	}
-	_, err = client.ConfigureLock(ctx, asked.Name, settings, tenure.ConfigureOptions{
-		Operator: asked.Operator, Note: asked.Note,
+	_, err = client.ConfigureLock(ctx, &tenurev1.ConfigureLockRequest{
+		Name: asked.Name, Settings: settings, Operator: asked.Operator, Note: asked.Note,
 	})
 	return nil, err
+}
+
+// A duration of the contract; unset if it is absent.
+func optionalDuration(millis *millis) *durationpb.Duration {
+	if millis == nil {
+		return nil
+	}
+	return durationpb.New(time.Duration(*millis) * time.Millisecond)
 }

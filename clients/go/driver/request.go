@@ -20,7 +20,7 @@ func (m *millis) duration() time.Duration {
 	return time.Duration(*m) * time.Millisecond
 }
 
-// That of a hold; or that of connect, a text, which says who this is.
+// The token of a hold; or that of connect, a text, which is a credential.
 type token struct {
 	fencing uint64
 	secret  tenure.Secret
@@ -33,7 +33,7 @@ func (t *token) UnmarshalJSON(value []byte) error {
 	return json.Unmarshal(value, &t.fencing)
 }
 
-// What is asked. An absent field is the client's own default.
+// A request. An absent field is the client's own default.
 type request struct {
 	ID int64  `json:"id"`
 	Do string `json:"do"`
@@ -113,7 +113,7 @@ func (r *request) lockOptions() *tenure.LockOptions {
 	}
 }
 
-// Things of one kind by their names.
+// Objects of one kind, by name.
 type registry[T any] struct {
 	kind string
 	mu   sync.Mutex

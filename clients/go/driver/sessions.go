@@ -46,11 +46,11 @@ func (d *driver) session(ctx context.Context, asked *request) (facts, error) {
 		return nil, err
 	}
 	d.sessions.put(asked.Session, session)
-	told := facts{"session_id": session.ID(), "ttl_ms": session.TTL().Milliseconds()}
+	answer := facts{"session_id": session.ID(), "ttl_ms": session.TTL().Milliseconds()}
 	if grace := session.DisconnectGrace(); grace > 0 {
-		told["disconnect_grace_ms"] = grace.Milliseconds()
+		answer["disconnect_grace_ms"] = grace.Milliseconds()
 	}
-	return told, nil
+	return answer, nil
 }
 
 func (d *driver) sessionState(_ context.Context, asked *request) (facts, error) {
@@ -62,8 +62,8 @@ func (d *driver) sessionState(_ context.Context, asked *request) (facts, error) 
 }
 
 func stateFacts(session *tenure.Session) facts {
-	told := facts{"state": session.State().String(), "valid": session.IsValid()}
-	return told.add("lost", lostFacts(session.Err()))
+	answer := facts{"state": session.State(), "valid": session.IsValid()}
+	return answer.add("lost", lostFacts(session.Err()))
 }
 
 func (d *driver) awaitState(ctx context.Context, asked *request) (facts, error) {
@@ -72,8 +72,7 @@ func (d *driver) awaitState(ctx context.Context, asked *request) (facts, error) 
 		return nil, err
 	}
 	for state := range session.States(ctx) {
-		// Or beyond it: but what is healthy again is no more at risk.
-		if state.String() == asked.State || asked.State == "at_risk" && state == tenure.Lost {
+		if string(state) == asked.State {
 			return stateFacts(session), nil
 		}
 	}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tenure-lock/tenure/clients/go/tenure"
+	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
 func (d *driver) watchHandlers() map[string]handler {
@@ -15,32 +17,32 @@ type watch struct {
 	stop  context.CancelFunc
 }
 
-// What the next item of a watch is told as.
+// An item of a watch.
 type watched struct {
-	told facts
-	err  error
+	answer facts
+	err    error
 }
 
 func (d *driver) watch(_ context.Context, asked *request) (facts, error) {
-	return d.startWatch(asked, func(ctx context.Context, client *tenure.Client, tell func(facts, error)) {
-		for event, err := range client.Watch(ctx, &tenure.WatchOptions{
+	return d.startWatch(asked, func(ctx context.Context, client *tenure.Client, put func(facts, error)) {
+		for response, err := range client.Watch(ctx, &tenurev1.WatchRequest{
 			Names: asked.Names, Prefixes: asked.Prefixes, Groups: asked.Groups, AfterRevision: asked.AfterRevision,
 		}) {
-			tell(watchFacts(event), err)
+			put(watchFacts(response), err)
 		}
 	})
 }
 
 func (d *driver) observe(_ context.Context, asked *request) (facts, error) {
-	return d.startWatch(asked, func(ctx context.Context, client *tenure.Client, tell func(facts, error)) {
+	return d.startWatch(asked, func(ctx context.Context, client *tenure.Client, put func(facts, error)) {
 		for leader, err := range client.Election(asked.Name, nil).Observe(ctx) {
-			tell(leaderFacts(leader), err)
+			put(leaderFacts(leader), err)
 		}
 	})
 }
 
 func (d *driver) startWatch(
-	asked *request, follow func(ctx context.Context, client *tenure.Client, tell func(facts, error)),
+	asked *request, follow func(ctx context.Context, client *tenure.Client, put func(facts, error)),
 ) (facts, error) {
 	client, err := d.clients.get(asked.Client)
 	if err != nil {
@@ -51,9 +53,9 @@ func (d *driver) startWatch(
 	d.watches.put(asked.Watch, of)
 	go func() {
 		defer close(of.items)
-		follow(ctx, client, func(told facts, err error) {
+		follow(ctx, client, func(answer facts, err error) {
 			select {
-			case of.items <- watched{told: told, err: err}:
+			case of.items <- watched{answer: answer, err: err}:
 			case <-ctx.Done():
 			}
 		})
@@ -72,7 +74,7 @@ func (d *driver) next(ctx context.Context, asked *request) (facts, error) {
 		case !some:
 			return nil, mistake("the watch has ended")
 		default:
-			return item.told, item.err
+			return item.answer, item.err
 		}
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
@@ -88,59 +90,71 @@ func (d *driver) unwatch(_ context.Context, asked *request) (facts, error) {
 	return nil, nil
 }
 
-func watchFacts(event tenure.WatchEvent) facts {
-	told := facts{"kind": event.Kind, "revision": event.Revision}
-	switch event.Kind {
-	case tenure.WatchSnapshot:
-		told["locks"], told["groups"] = list(event.Locks, lockFacts), list(event.Groups, groupFacts)
-	case tenure.WatchEvents:
-		told["events"], told["group_events"] = list(event.Events, eventFacts), list(event.GroupEvents, groupEventFacts)
-		told["groups"] = list(event.Groups, groupFacts)
-	case tenure.WatchHistoryGone:
-		told["cause"] = event.Cause
-	case tenure.WatchProgress:
+func watchFacts(response *tenurev1.WatchResponse) facts {
+	answer := facts{"revision": response.GetRevision()}
+	switch kind := response.GetKind().(type) {
+	case *tenurev1.WatchResponse_Snapshot:
+		answer["kind"] = "snapshot"
+		answer["locks"], answer["groups"] = list(kind.Snapshot.Locks, lockFacts), list(kind.Snapshot.Groups, groupFacts)
+	case *tenurev1.WatchResponse_Events:
+		answer["kind"], answer["groups"] = "events", list(kind.Events.Groups, groupFacts)
+		answer["group_events"] = list(kind.Events.GroupEvents, groupEventFacts)
+		events := []facts{}
+		for _, event := range kind.Events.Events {
+			events = append(events, eventFacts(event)...)
+		}
+		answer["events"] = events
+	case *tenurev1.WatchResponse_HistoryGone:
+		answer["kind"], answer["cause"] = "history_gone", word(kind.HistoryGone.Cause, "HISTORY_GONE_CAUSE_")
+	default:
+		answer["kind"] = "progress"
 	}
-	return told
+	return answer
 }
 
-func list[T any](things []T, told func(T) facts) []facts {
+func list[T any](things []T, factsOf func(T) facts) []facts {
 	all := make([]facts, 0, len(things))
 	for _, thing := range things {
-		all = append(all, told(thing))
+		all = append(all, factsOf(thing))
 	}
 	return all
 }
 
-func lockFacts(lock tenure.LockInfo) facts {
+func lockFacts(lock *tenurev1.Lock) facts {
 	return facts{
 		"name": lock.Name, "holders": list(lock.Holders, claimFacts), "waiters": list(lock.Waiters, claimFacts),
 	}
 }
 
-func claimFacts(claim tenure.Claim) facts {
-	told := facts{
-		"session_id": claim.SessionID, "owner": claim.Owner, "mode": claim.Mode, "priority": claim.Priority,
-		"metadata": claim.Metadata,
+func claimFacts(claim *tenurev1.Claim) facts {
+	answer := facts{
+		"session_id": claim.SessionId, "owner": claim.Owner, "mode": word(claim.Mode, "MODE_"), "priority": claim.Priority,
+		"metadata": metadataFacts(claim.Metadata),
 	}
-	if claim.Token > 0 {
-		told["token"] = claim.Token
-	}
-	if claim.Metadata == nil {
-		told["metadata"] = facts{}
-	}
-	return told
+	return answer.add("token", number(claim.Token))
 }
 
-func eventFacts(event tenure.Event) facts {
-	told := facts{"revision": event.Revision, "name": event.Name, "kind": event.Kind, "vacant": event.Vacant}
-	if event.Claim != nil {
-		told["session_id"] = event.Claim.SessionID
-		if event.Claim.Token > 0 {
-			told["token"] = event.Claim.Token
+// An empty object instead of none.
+func metadataFacts(metadata map[string]string) any {
+	if metadata == nil {
+		return facts{}
+	}
+	return metadata
+}
+
+// An event, once for each of its locks.
+func eventFacts(event *tenurev1.Event) []facts {
+	return list(event.Names, func(name string) facts {
+		answer := facts{
+			"revision": event.Revision, "name": name, "kind": word(event.Type, "EVENT_TYPE_"),
+			"vacant": slices.Contains(event.VacantNames, name),
 		}
-	}
-	if event.EndReason != "" {
-		told["end_reason"] = event.EndReason
-	}
-	return told
+		if event.Claim != nil {
+			answer["session_id"] = event.Claim.SessionId
+		}
+		if event.EndReason != 0 {
+			answer["end_reason"] = word(event.EndReason, "END_REASON_")
+		}
+		return answer.add("token", number(event.Claim.GetToken()))
+	})
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tenure-lock/tenure/clients/go/tenure"
+	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
 const patience = 30 * time.Second
@@ -37,11 +38,11 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// Where a server of its own listens.
+// The address of a server for this test.
 func startServer(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("TENURED") == "" {
-		t.Skip("TENURED does not tell where the server is")
+		t.Skip("TENURED is not the path of a server")
 	}
 	address, folder := "", t.TempDir()
 	eventually(t, "the server listens", func() bool {
@@ -61,7 +62,7 @@ func startServer(t *testing.T) string {
 			_ = server.Process.Kill()
 			<-ended
 		})
-		// Somebody else may have taken the port meanwhile.
+		// Another program may have taken the port meanwhile.
 		return listens(address, ended)
 	})
 	return address
@@ -88,11 +89,11 @@ func listens(address string, ended <-chan struct{}) bool {
 }
 
 // Waits for a condition.
-func eventually(t *testing.T, what string, so func() bool) {
+func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !so(); {
+	for deadline := time.Now().Add(patience); !holds(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("in vain: %s", what)
+			t.Fatalf("timed out: %s", what)
 		}
 	}
 }
@@ -142,28 +143,28 @@ func (e *example) kill() {
 	_ = e.run.Wait()
 }
 
-// Reads on to the next line like this; answers it.
-func (e *example) says(like string) string {
+// Reads to the next line like this, and returns it.
+func (e *example) prints(like string) string {
 	e.t.Helper()
 	pattern := regexp.MustCompile("^" + like + "$")
 	deadline := time.After(patience)
 	for {
 		select {
-		case line, some := <-e.lines:
-			if !some {
+		case line, isThere := <-e.lines:
+			if !isThere {
 				e.t.Fatalf("it ended before %q", like)
 			}
 			if pattern.MatchString(line) {
 				return line
 			}
 		case <-deadline:
-			e.t.Fatalf("it never said %q", like)
+			e.t.Fatalf("it never printed %q", like)
 		}
 	}
 }
 
-// All that it says until it ends by itself.
-func (e *example) saysAll() string {
+// All that it prints until it ends by itself.
+func (e *example) output() string {
 	e.t.Helper()
 	var all []string
 	for line := range e.lines {
@@ -175,48 +176,48 @@ func (e *example) saysAll() string {
 	return strings.Join(all, "\n")
 }
 
-func matches(t *testing.T, said, like string) {
+func matches(t *testing.T, printed, like string) {
 	t.Helper()
-	if !regexp.MustCompile("^" + like + "$").MatchString(said) {
-		t.Errorf("said %q", said)
+	if !regexp.MustCompile("^" + like + "$").MatchString(printed) {
+		t.Errorf("printed %q", printed)
 	}
 }
 
 func TestBasic(t *testing.T) {
-	said := start(t, startServer(t), "basic").saysAll()
-	matches(t, said, `acquired token=\d+\nvalid=true\nreleased`)
+	printed := start(t, startServer(t), "basic").output()
+	matches(t, printed, `acquired token=\d+\nvalid=true\nreleased`)
 }
 
 func TestTryLock(t *testing.T) {
 	server := startServer(t)
-	matches(t, start(t, server, "try_lock", "one").saysAll(), `running token=\d+\ndone`)
-	matches(t, start(t, server, "try_lock", "two").saysAll(), `busy holder=one`)
+	matches(t, start(t, server, "try_lock", "one").output(), `running token=\d+\ndone`)
+	matches(t, start(t, server, "try_lock", "two").output(), `busy holder=one`)
 }
 
 func TestLeaderLoop(t *testing.T) {
 	server := startServer(t)
 	first := start(t, server, "leader_loop", "first")
-	first.says("candidate first")
-	token := first.says(`work token=\d+`)
+	first.prints("candidate first")
+	token := first.prints(`work token=\d+`)
 	second := start(t, server, "leader_loop", "second")
-	second.says("candidate second")
+	second.prints("candidate second")
 	first.kill()
-	if second.says(`work token=\d+`) == token {
+	if second.prints(`work token=\d+`) == token {
 		t.Error("the same token")
 	}
 	if err := second.run.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	second.says("stopping")
+	second.prints("stopping")
 }
 
 func TestWatch(t *testing.T) {
 	server := startServer(t)
 	watch := start(t, server, "watch", "nightly")
-	watch.says(`snapshot revision=\d+`)
-	start(t, server, "basic").saysAll()
-	watch.says(`granted name=nightly-report revision=\d+ owner=basic `)
-	watch.says(`ended name=nightly-report revision=\d+ owner=basic released vacant`)
+	watch.prints(`snapshot revision=\d+`)
+	start(t, server, "basic").output()
+	watch.prints(`granted name=nightly-report revision=\d+ owner=basic `)
+	watch.prints(`ended name=nightly-report revision=\d+ owner=basic released vacant`)
 }
 
 func TestGroupThroughput(t *testing.T) {
@@ -228,24 +229,25 @@ func TestGroupThroughput(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	total := "7"
-	if _, err := client.ConfigureGroup(ctx, "throughput", &total, nil); err != nil {
+	request := &tenurev1.ConfigureGroupRequest{Group: "throughput", Config: &total}
+	if _, err := client.ConfigureGroup(ctx, request); err != nil {
 		t.Fatal(err)
 	}
 	first := start(t, server, "group_throughput", "first", "exact")
-	first.says("share=7 of=7 members=1 leader")
+	first.prints("share=7 of=7 members=1 leader")
 	second := start(t, server, "group_throughput", "second", "exact")
-	first.says("share=4 of=7 members=2 leader")
-	second.says("share=3 of=7 members=2 member")
+	first.prints("share=4 of=7 members=2 leader")
+	second.prints("share=3 of=7 members=2 member")
 	first.kill()
-	second.says("share=7 of=7 members=1 leader")
+	second.prints("share=7 of=7 members=1 leader")
 }
 
 func TestFencedWrite(t *testing.T) {
-	said := start(t, startServer(t), "fenced_write", filepath.Join(t.TempDir(), "work.db")).saysAll()
+	printed := start(t, startServer(t), "fenced_write", filepath.Join(t.TempDir(), "work.db")).output()
 	var first, next, refused, highest uint64
-	_, err := fmt.Sscanf(said, "acquired token=%d\nwrote\nacquired token=%d\nwrote\nrefused token=%d highest=%d",
+	_, err := fmt.Sscanf(printed, "acquired token=%d\nwrote\nacquired token=%d\nwrote\nrefused token=%d highest=%d",
 		&first, &next, &refused, &highest)
 	if err != nil || first >= next || refused != first || highest != next {
-		t.Errorf("%v: %q", err, said)
+		t.Errorf("%v: %q", err, printed)
 	}
 }

@@ -60,12 +60,12 @@ func fromEnvironment(t *testing.T, variable string) string {
 	t.Helper()
 	value := os.Getenv(variable)
 	if value == "" {
-		t.Skip(variable + " does not tell where the database is")
+		t.Skip(variable + " is not the URL of a database")
 	}
 	return value
 }
 
-// A name that nobody else has.
+// A unique name.
 func fenceName() string { return fmt.Sprintf("job-%d", time.Now().UnixNano()) }
 
 // Whether a transaction with this token is let in.

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// A throw-away authority, and the folder of the files that it has made.
+// A certificate authority for a test, and the folder of its files.
 type authority struct {
 	folder string
 	// Its own certificate.
@@ -36,7 +36,7 @@ func newAuthority(t *testing.T, name string) *authority {
 	return a
 }
 
-// The files of a certificate for these names, each of a host or a URI, and of its key. Those that are there are replaced.
+// The files of a certificate for these names, each of a host or a URI, and of its key. Existing files are replaced.
 func (a *authority) certify(file string, names ...string) (cert, key string) {
 	ofKey := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{

@@ -21,7 +21,7 @@ type driver struct {
 	lines   *bufio.Scanner
 }
 
-// For what is built once for all tests.
+// The folder of what is built once for all tests.
 var folder string
 
 func TestMain(m *testing.M) {
@@ -71,19 +71,19 @@ func (d *driver) ask(t *testing.T, request map[string]any) map[string]any {
 	return ok
 }
 
-func TestTheDriverKnowsAllRequests(t *testing.T) {
+func TestDriverKnowsAllRequests(t *testing.T) {
 	page := string(must(os.ReadFile("../../../tests/blackbox/scenarios/README.md")))
 	page, _, _ = strings.Cut(page, "\n## A scenario")
 	_, page, _ = strings.Cut(page, "| `do` |")
-	var asked []any
+	var documented []any
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(page, -1) {
-		asked = append(asked, row[1])
+		documented = append(documented, row[1])
 	}
-	if len(asked) < 40 {
-		t.Fatalf("found only %v", asked)
+	if len(documented) < 40 {
+		t.Fatalf("only %v", documented)
 	}
 	does, _ := startDriver(t).ask(t, map[string]any{"do": "hello"})["does"].([]any)
-	for _, name := range asked {
+	for _, name := range documented {
 		if !slices.Contains(does, name) {
 			t.Errorf("%v is not known", name)
 		}

@@ -7,16 +7,19 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/tenure-lock/tenure/clients/go/tenure"
+	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
 func TestOneLeadsAndTheNextOneFollows(t *testing.T) {
 	server, ctx := startServer(t), patiently(t)
 	client := server.client()
-	election := client.Election("chief", &tenure.ElectionOptions{Owner: "first"})
+	election := client.Election("chief", &tenure.LockOptions{Session: tenure.SessionOptions{Owner: "first"}})
 	next, stop := iter.Pull2(election.Observe(ctx))
 	defer stop()
-	observed := func() *tenure.Leader {
+	observed := func() *tenurev1.Claim {
 		leader, err, _ := next()
 		if err != nil {
 			t.Fatal(err)
@@ -34,7 +37,7 @@ func TestOneLeadsAndTheNextOneFollows(t *testing.T) {
 	leading, stopLeading := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- server.client().Election("chief", &tenure.ElectionOptions{Owner: "second"}).
+		ended <- server.client().Election("chief", nil).
 			Lead(leading, func(ctx context.Context, hold *tenure.Hold) error {
 				terms <- hold.Token()
 				if len(terms) < 2 {
@@ -45,10 +48,10 @@ func TestOneLeadsAndTheNextOneFollows(t *testing.T) {
 			})
 	}()
 	eventually(t, "it waits", func() bool { return waiters(t, client, "chief") == 1 })
-	must(0, first.Resign(ctx))
+	must(0, first.Release(ctx))
 	one, two := receive(t, "a term", terms), uint64(0)
 	for two == 0 {
-		two = receive(t, "a term after its resignation", terms)
+		two = receive(t, "the next term", terms)
 	}
 	if !(first.Token() < one && one < two) {
 		t.Errorf("%d %d %d", first.Token(), one, two)
@@ -62,7 +65,7 @@ func TestOneLeadsAndTheNextOneFollows(t *testing.T) {
 	}
 }
 
-func TestALeaderWorksEveryPeriodAndTellsItsError(t *testing.T) {
+func TestLeaderWorksEveryPeriodUntilItsError(t *testing.T) {
 	client, ctx := startServer(t).client(), patiently(t)
 	enough := errors.New("enough")
 	times, begun := 0, time.Now()
@@ -83,7 +86,7 @@ func TestALeaderWorksEveryPeriodAndTellsItsError(t *testing.T) {
 	}
 }
 
-func TestAHandoffIsConfirmedInTime(t *testing.T) {
+func TestHandoffIsConfirmedInTime(t *testing.T) {
 	server, ctx := startServer(t), patiently(t)
 	client := server.client()
 	began, causes := make(chan uint64, 9), make(chan error, 9)
@@ -99,7 +102,8 @@ func TestAHandoffIsConfirmedInTime(t *testing.T) {
 	other := server.client()
 	waiting := acquiring(ctx, other.Lock("chief", nil))
 	eventually(t, "it waits", func() bool { return waiters(t, client, "chief") == 1 })
-	claim, err := other.Transfer(ctx, "chief", tenure.TransferOptions{Operator: "ops", Drain: 5 * time.Second})
+	drain := durationpb.New(5 * time.Second)
+	claim, err := other.Transfer(ctx, &tenurev1.TransferRequest{Name: "chief", Operator: "ops", Drain: drain})
 	if err != nil || claim.Token <= first {
 		t.Fatalf("%+v %v", claim, err)
 	}
@@ -111,7 +115,7 @@ func TestAHandoffIsConfirmedInTime(t *testing.T) {
 	}
 }
 
-func TestAHolderHandsOver(t *testing.T) {
+func TestHolderHandsOver(t *testing.T) {
 	server, ctx := startServer(t), patiently(t)
 	client := server.client()
 	guard := must(client.Lock("job", nil).Acquire(ctx))
@@ -130,28 +134,29 @@ func TestAHolderHandsOver(t *testing.T) {
 func TestOperatorsEvict(t *testing.T) {
 	client, ctx := startServer(t).client(), patiently(t)
 	guard := must(client.Lock("job", &tenure.LockOptions{Metadata: map[string]string{"a": "1"}}).Acquire(ctx))
-	must(0, guard.Update(ctx, map[string]string{"b": "2"}))
-	holder := must(client.GetLock(ctx, "job")).Holder()
+	must(0, guard.UpdateMetadata(ctx, map[string]string{"b": "2"}))
+	holder := tenure.HolderOf(getLock(t, client, "job"))
 	if holder.Metadata["b"] != "2" || holder.Metadata["a"] != "" {
 		t.Errorf("%v", holder.Metadata)
 	}
-	evicted := must(client.Evict(ctx, "job", tenure.EvictOptions{Operator: "ops", Note: "stuck", Token: guard.Token()}))
+	request := &tenurev1.EvictRequest{Name: "job", Operator: "ops", Note: "stuck", Token: guard.Token()}
+	evicted := must(client.Evict(ctx, request)).Evicted
 	if len(evicted) != 1 || evicted[0].Token != guard.Token() {
 		t.Errorf("%+v", evicted)
 	}
 	receive(t, "its loss", guard.Lost())
 	var lost *tenure.LostError
-	if err := guard.Err(); !errors.As(err, &lost) || lost.EndReason != tenure.EndEvicted || lost.Operator != "ops" ||
-		lost.Note != "stuck" || err.Error() != "lost: evicted by ops (stuck)" {
+	if err := guard.Err(); !errors.As(err, &lost) || lost.Reason != tenure.LostEnded ||
+		lost.Ended.Reason != tenurev1.EndReason_END_REASON_EVICTED || err.Error() != "lost: evicted by ops (stuck)" {
 		t.Errorf("%+v", err)
 	}
-	for entry, err := range client.History(ctx, "job") {
-		if err != nil || entry.Hold.EndReason != tenure.EndEvicted || entry.Hold.Token != guard.Token() {
-			t.Errorf("%+v %v", entry, err)
-		}
+	history := must(client.ListHistory(ctx, &tenurev1.ListHistoryRequest{Name: "job"})).Entries
+	if len(history) != 1 || history[0].GetHold().EndReason != tenurev1.EndReason_END_REASON_EVICTED {
+		t.Errorf("%+v", history)
 	}
-	lock := must(client.ConfigureLock(ctx, "job", tenure.LockSettings{Limit: 4}, tenure.ConfigureOptions{Operator: "ops"}))
-	if lock.Settings.Limit != 4 {
-		t.Errorf("%+v", lock)
+	settings := &tenurev1.LockSettings{Limit: 4}
+	reply := must(client.ConfigureLock(ctx, &tenurev1.ConfigureLockRequest{Name: "job", Settings: settings, Operator: "ops"}))
+	if reply.Lock.Settings.Limit != 4 {
+		t.Errorf("%+v", reply)
 	}
 }

@@ -1,16 +1,23 @@
 package tenure
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
-	"github.com/tenure-lock/tenure/clients/go/internal/engine"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tenure-lock/tenure/clients/go/internal/protocol"
+	"github.com/tenure-lock/tenure/clients/go/internal/transport"
+	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
-// The kinds of errors, for errors.Is. That somebody else holds a lock is no error.
+// The kinds of errors, for errors.Is. A lock held by another claim is no error.
 var (
-	// ErrUnavailable is any *UnavailableError.
+	// ErrUnavailable is when no server answered within the call's deadline. The request may or may not have taken
+	// effect.
 	ErrUnavailable = errors.New("no server answered in time")
 	// ErrRefused is any *RefusedError.
 	ErrRefused = errors.New("refused")
@@ -18,86 +25,93 @@ var (
 	ErrLost = errors.New("lost")
 	// ErrInvalid is any *InvalidError.
 	ErrInvalid = errors.New("invalid")
-	// ErrClosed tells that the client was closed.
-	ErrClosed = errors.New("the client was closed")
+	// ErrClosed is when the client was closed.
+	ErrClosed = transport.ErrClosed
 )
 
-// UnavailableError tells that no server answered before the call's deadline. What was asked may or may not have taken effect.
-type UnavailableError struct {
-	// Problem is what is known about why, for people.
-	Problem string
-}
-
-func (e *UnavailableError) Error() string { return "no server answered in time: " + e.Problem }
-
-// Is makes it ErrUnavailable.
-func (e *UnavailableError) Is(target error) bool { return target == ErrUnavailable }
-
-// RefusedError tells that the server refused. Decide by its Reason, never by the text.
+// RefusedError is when the server refused. Decide by Reason, never by the text.
 type RefusedError struct {
-	// Reason is the contract's ErrorReason without its prefix.
-	Reason Reason
-	// Message is for people.
-	Message string
-	// Metadata has the facts, by the names that the contract gives for each reason.
-	Metadata map[string]string
+	// Refusal is the contract's, with the metadata that tenurev1.ErrorReason names for each reason. A refusal that does
+	// not come from the service itself, but for example from a proxy, has a code of gRPC and no reason.
+	Refusal *tenurev1.Refusal
 }
 
+// Error is the message; without one, the reason and the code.
 func (e *RefusedError) Error() string {
-	if e.Message == "" {
-		return string(e.Reason)
+	if e.Refusal.Message != "" {
+		return e.Refusal.Message
 	}
-	return e.Message
+	return fmt.Sprintf("refused: %s %v", e.Refusal.Reason, codes.Code(e.Refusal.Code))
 }
 
 // Is makes it ErrRefused.
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 
-// IsTransient tells whether the same call may well succeed later, at this or another server.
-func (e *RefusedError) IsTransient() bool {
-	return (&engine.Refusal{Reason: string(e.Reason)}).IsTransient()
+// Reason is why the server refused: unspecified if this version does not know the reason, or if there is none.
+func (e *RefusedError) Reason() tenurev1.ErrorReason {
+	return tenurev1.ErrorReason(tenurev1.ErrorReason_value["ERROR_REASON_"+e.Refusal.Reason])
 }
 
-// LostError tells that a session or a hold is lost.
+// LostReason is why a session or a hold was lost.
+type LostReason string
+
+// Why something was lost.
+const (
+	// LostUnrenewed is when no renewal was answered in time: from now on the server may grant the locks to others.
+	LostUnrenewed LostReason = protocol.Unrenewed
+	// LostStalled is when no renewal was sent, because the program made no progress (StallAfter): from now on the
+	// server may grant the locks to others.
+	LostStalled LostReason = protocol.Stalled
+	// LostForgotten is when the server does not have it, or no longer.
+	LostForgotten LostReason = protocol.Forgotten
+	// LostInUse is when another program uses the client's id.
+	LostInUse LostReason = protocol.InUse
+	// LostReleased is when this program released the hold.
+	LostReleased LostReason = protocol.Released
+	// LostClosed is when this program closed the session or the client.
+	LostClosed LostReason = protocol.Closed
+	// LostEnded is when the server reported its end: see LostError.Ended.
+	LostEnded LostReason = protocol.Ended
+)
+
+// LostError is when the session or the hold was lost.
 type LostError struct {
 	// Reason is why.
 	Reason LostReason
-	// EndReason is why the server says that it ended, with LostEnded.
-	EndReason EndReason
-	// Operator is who ended it, if an operator did.
-	Operator string
-	// Note is the operator's.
-	Note string
+	// Ended is the end that the server reported, with LostEnded; else nil.
+	Ended *tenurev1.EndedState
 }
 
+var lostTexts = map[LostReason]string{
+	LostUnrenewed: "no renewal was answered in time",
+	LostStalled:   "not renewed, because the program made no progress",
+	LostForgotten: "the server does not know of it any more",
+	LostInUse:     "another program uses the client's id",
+	LostReleased:  "released by this program",
+	LostClosed:    "closed by this program",
+}
+
+// Error has the end that the server reported, with the operator and the note: "lost: evicted by anna (host is gone)".
 func (e *LostError) Error() string {
-	switch {
-	case e.Reason == LostEnded && e.Operator != "" && e.Note != "":
-		return fmt.Sprintf("lost: %s by %s (%s)", e.EndReason, e.Operator, e.Note)
-	case e.Reason == LostEnded && e.Operator != "":
-		return fmt.Sprintf("lost: %s by %s", e.EndReason, e.Operator)
-	case e.Reason == LostEnded:
-		return "lost: " + string(e.EndReason)
-	default:
-		return "lost: " + lostTexts[e.Reason]
+	text := "lost: " + lostTexts[e.Reason]
+	if e.Reason == LostEnded {
+		text += endWord(e.Ended.Reason)
 	}
+	if e.Ended.GetOperator() != "" {
+		text += " by " + e.Ended.Operator
+	}
+	if e.Ended.GetNote() != "" {
+		text += " (" + e.Ended.Note + ")"
+	}
+	return text
 }
 
 // Is makes it ErrLost.
 func (e *LostError) Is(target error) bool { return target == ErrLost }
 
-var lostTexts = map[LostReason]string{
-	LostReleased:  "released by this program",
-	LostClosed:    "closed by this program",
-	LostExpired:   "no renewal was answered in time",
-	LostStalled:   "not renewed, because the program made no progress",
-	LostForgotten: "the server does not know of it any more",
-	LostInUse:     "another program uses the session's id",
-}
-
-// InvalidError tells that an option cannot be used. Nothing was asked of a server.
+// InvalidError is when an option is invalid. No request was sent.
 type InvalidError struct {
-	// Field is which option.
+	// Field is the option.
 	Field string
 	// Problem is what is wrong with it.
 	Problem string
@@ -108,59 +122,51 @@ func (e *InvalidError) Error() string { return fmt.Sprintf("invalid %s: %s", e.F
 // Is makes it ErrInvalid.
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 
-// IsTransient tells whether the same call may well succeed later: what is unavailable, and refusals for now.
+// An option is invalid if a rule is broken.
+type rule struct {
+	isBroken       bool
+	field, problem string
+}
+
+func check(rules ...rule) error {
+	for _, rule := range rules {
+		if rule.isBroken {
+			return &InvalidError{rule.field, rule.problem}
+		}
+	}
+	return nil
+}
+
+// IsTransient is whether the same call may succeed later, at this or another server: after ErrUnavailable, and after
+// refusals of a temporary outage.
 func IsTransient(err error) bool {
+	return errors.Is(err, ErrUnavailable) ||
+		isRefused(err, "STORE_UNAVAILABLE", "OUTCOME_UNKNOWN", "LEASE_LOST", "DRAINING", "OVERLOADED")
+}
+
+func isRefused(err error, reasons ...string) bool {
 	var refused *RefusedError
-	return errors.Is(err, ErrUnavailable) || errors.As(err, &refused) && refused.IsTransient()
+	return errors.As(err, &refused) && slices.Contains(reasons, refused.Refusal.Reason)
 }
 
-// The reason of a refusal, if it is one.
-func reasonOf(err error) Reason {
-	var refused *RefusedError
-	if errors.As(err, &refused) {
-		return refused.Reason
-	}
-	return ""
-}
-
-func lostError(lost *engine.Lost) *LostError {
-	return &LostError{
-		Reason: LostReason(lost.Reason), EndReason: EndReason(lost.EndReason), Operator: lost.Operator, Note: lost.Note,
-	}
-}
-
-// The error as this package tells it.
-func told(err error) error {
-	var (
-		lost        *engine.Lost
-		refused     *engine.Refusal
-		unavailable *engine.Unavailable
-		invalid     *engine.Invalid
-	)
-	switch {
-	case errors.As(err, &lost):
-		return lostError(lost)
-	case errors.As(err, &refused):
-		return &RefusedError{Reason: Reason(refused.Reason), Message: refused.Message, Metadata: refused.Metadata}
-	case errors.As(err, &unavailable):
-		return &UnavailableError{Problem: unavailable.Problem}
-	case errors.As(err, &invalid):
-		return &InvalidError{Field: invalid.Field, Problem: invalid.Problem}
-	case errors.Is(err, engine.ErrClosed):
-		return ErrClosed
-	default:
+// The error of a call that failed with this one of gRPC.
+func failure(err error) error {
+	if errors.Is(err, ErrClosed) {
 		return err
 	}
+	if refusal := transport.Refusal(err); refusal != nil {
+		return &RefusedError{Refusal: refusal}
+	}
+	return fmt.Errorf("%w: %s", ErrUnavailable, status.Convert(err).Message())
 }
 
-// Waits for an answer, or for the end of the context; then gives it up.
-func await[T any](ctx context.Context, reply engine.Reply[T], giveUp func()) (T, error) {
-	var none T
-	select {
-	case outcome := <-reply:
-		return outcome.Value, told(outcome.Err)
-	case <-ctx.Done():
-		giveUp()
-		return none, context.Cause(ctx)
+func lostError(loss *protocol.Loss) error {
+	if loss == nil {
+		return nil
 	}
+	return &LostError{LostReason(loss.Reason), loss.State}
+}
+
+func endWord(reason tenurev1.EndReason) string {
+	return strings.ToLower(strings.TrimPrefix(reason.String(), "END_REASON_"))
 }

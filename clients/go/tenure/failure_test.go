@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-lock/tenure/clients/go/tenure"
 )
 
-func TestHoldsAndPlacesOutliveACrashOfTheServer(t *testing.T) {
+func TestHoldsAndPlacesInQueuesOutliveACrashOfTheServer(t *testing.T) {
 	server, ctx := startServer(t), patiently(t)
 	client, other := server.client(), server.client()
 	guard := must(client.Lock("job", nil).Acquire(ctx))
@@ -20,8 +20,8 @@ func TestHoldsAndPlacesOutliveACrashOfTheServer(t *testing.T) {
 	server.kill()
 	server.start()
 	// A call goes over a new connection.
-	lock := must(client.GetLock(ctx, "job"))
-	if !guard.IsValid() || lock.Holder() == nil || lock.Holder().Token != guard.Token() || lock.WaiterCount != 1 {
+	lock := getLock(t, client, "job")
+	if !guard.IsValid() || tenure.HolderOf(lock).GetToken() != guard.Token() || lock.WaiterCount != 1 {
 		t.Fatalf("%v %+v", guard.Err(), lock)
 	}
 	must(0, guard.Release(ctx))
@@ -39,10 +39,28 @@ func TestTheNextEndpointIsTaken(t *testing.T) {
 	}).Acquire(ctx))
 	for _, way := range []*relay{first, second, first} {
 		way.cut()
-		if lock := must(client.GetLock(ctx, "job")); lock.Holder() == nil || lock.Holder().Token != guard.Token() {
+		if lock := getLock(t, client, "job"); tenure.HolderOf(lock).GetToken() != guard.Token() {
 			t.Fatalf("%+v", lock)
 		}
-		way.mend()
+		way.heal()
+	}
+	must(0, guard.Release(ctx))
+}
+
+func TestSilentConnectionIsReplaced(t *testing.T) {
+	server, ctx := startServer(t), patiently(t)
+	way := startRelay(t, server.address)
+	client := connect(t, way.address)
+	const ttl = 2 * shortTTL
+	guard := must(client.Lock("job", &tenure.LockOptions{Session: tenure.SessionOptions{TTL: ttl}}).Acquire(ctx))
+	for range 2 {
+		way.silence()
+		// Validity that only a renewal over a new connection can have given.
+		begun := time.Now()
+		eventually(t, "it is renewed", func() bool {
+			must(0, guard.Err())
+			return guard.Session().ValidUntil().After(begun.Add(ttl))
+		})
 	}
 	must(0, guard.Release(ctx))
 }
@@ -51,10 +69,10 @@ func TestSilenceEndsASessionBeforeTheServerDoes(t *testing.T) {
 	server, ctx := startServer(t), patiently(t)
 	client := server.client()
 	session := must(client.OpenSession(ctx, &tenure.SessionOptions{TTL: shortTTL}))
-	asked, until := time.Now(), time.Now()
+	frozen, until := time.Now(), time.Now()
 	err := session.Lock("job", nil).Do(ctx, func(ctx context.Context, hold *tenure.Hold) error {
 		server.signal(syscall.SIGSTOP)
-		asked = time.Now()
+		frozen = time.Now()
 		until = session.ValidUntil()
 		<-ctx.Done()
 		if hold.IsValid() || !errors.Is(context.Cause(ctx), tenure.ErrLost) {
@@ -64,23 +82,23 @@ func TestSilenceEndsASessionBeforeTheServerDoes(t *testing.T) {
 	})
 	server.signal(syscall.SIGCONT)
 	var lost *tenure.LostError
-	if !errors.As(err, &lost) || lost.Reason != tenure.LostExpired {
+	if !errors.As(err, &lost) || lost.Reason != tenure.LostUnrenewed {
 		t.Errorf("%v", err)
 	}
-	if left := until.Sub(asked); left > shortTTL {
+	if left := until.Sub(frozen); left > shortTTL {
 		t.Errorf("valid for %v", left)
 	}
-	if took := time.Since(asked); took > 2*shortTTL {
+	if took := time.Since(frozen); took > 2*shortTTL {
 		t.Errorf("lost after %v", took)
 	}
 	if session.State() != tenure.Lost {
 		t.Errorf("%v", session.State())
 	}
-	// What could not be said is said later: the next one need not wait for the server to find out.
+	// It is withdrawn once there is a server again: the next one need not wait for its TTL.
 	must(client.Lock("job", nil).Acquire(ctx))
 }
 
-func TestASessionIsAtRiskBeforeItIsLost(t *testing.T) {
+func TestSessionIsAtRiskBeforeItIsLost(t *testing.T) {
 	server, ctx := startServer(t), patiently(t)
 	way := startRelay(t, server.address)
 	session := must(connect(t, way.address).OpenSession(ctx, &tenure.SessionOptions{TTL: shortTTL}))
@@ -89,7 +107,7 @@ func TestASessionIsAtRiskBeforeItIsLost(t *testing.T) {
 		states = append(states, state)
 		switch {
 		case state == tenure.AtRisk && len(states) == 2:
-			way.mend()
+			way.heal()
 		case state == tenure.Healthy || state == tenure.AtRisk:
 			way.cut()
 		}
@@ -127,7 +145,7 @@ func TestWithoutTicksTheNextOneHasTheLock(t *testing.T) {
 	}
 }
 
-func TestADeadProcessIsReplaced(t *testing.T) {
+func TestDeadProcessIsReplaced(t *testing.T) {
 	server, ctx := startServer(t), patiently(t)
 	client := server.client()
 	driver := startDriver(t)
@@ -149,7 +167,7 @@ func TestADeadProcessIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAFrozenProcessKnowsOnWaking(t *testing.T) {
+func TestFrozenProcessHasLostItsHoldWhenItResumes(t *testing.T) {
 	server, ctx := startServer(t), patiently(t)
 	client := server.client()
 	driver := startDriver(t)

@@ -7,32 +7,33 @@ import (
 	"testing"
 
 	"github.com/tenure-lock/tenure/clients/go/tenure"
+	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
-func place(group *tenure.GroupInfo) tenure.Assignments {
-	return group.Assign(func(place int, _ *tenure.GroupMember) string {
-		return strconv.Itoa(place+1) + " of " + strconv.Itoa(len(group.Members))
+func place(group *tenurev1.Group) tenure.Assignments {
+	return tenure.Assign(group, func(index int, _ *tenurev1.GroupMember) string {
+		return strconv.Itoa(index+1) + " of " + strconv.Itoa(len(group.Members))
 	})
 }
 
-func TestMembersAreAssignedAnewAsTheyComeAndGo(t *testing.T) {
+func TestMembersAreAssignedAgainWhenTheyChange(t *testing.T) {
 	server, ctx := startServer(t), patiently(t)
 	take := func() (<-chan string, context.CancelFunc, <-chan error) {
-		told, ended := make(chan string, 100), make(chan error, 1)
+		assigned, ended := make(chan string, 100), make(chan error, 1)
 		ctx, stop := context.WithCancel(ctx)
 		client := server.client()
 		go func() {
 			ended <- client.Group("team", nil).TakePart(ctx, place, func(standing tenure.Standing) {
-				if assignment, some := standing.Assignment(); some && standing.IsCurrent() {
-					told <- assignment
+				if assignment, isAssigned := standing.Assignment(); isAssigned && standing.IsCurrent() {
+					assigned <- assignment
 				}
 			})
 		}()
-		return told, stop, ended
+		return assigned, stop, ended
 	}
-	until := func(told <-chan string, want string) {
+	until := func(assigned <-chan string, want string) {
 		t.Helper()
-		for receive(t, want, told) != want {
+		for receive(t, want, assigned) != want {
 		}
 	}
 	first, stopFirst, firstEnded := take()
@@ -67,18 +68,18 @@ func TestOnlyTheLeaderAssigns(t *testing.T) {
 	}
 	current := first.Standing().Group
 	if len(stale.Members) == 1 {
-		_, err := first.Assign(ctx, stale, place(stale))
+		err := first.Assign(ctx, stale, place(stale))
 		var refused *tenure.RefusedError
-		if !errors.As(err, &refused) || refused.Reason != tenure.ReasonStaleAssignment {
+		if !errors.As(err, &refused) || refused.Reason() != tenurev1.ErrorReason_ERROR_REASON_STALE_ASSIGNMENT {
 			t.Errorf("%v", err)
 		}
 	}
-	if _, err := second.Assign(ctx, current, place(current)); !errors.Is(err, tenure.ErrInvalid) {
+	if err := second.Assign(ctx, current, place(current)); !errors.Is(err, tenure.ErrInvalid) {
 		t.Errorf("%v", err)
 	}
-	must(first.Assign(ctx, current, place(current)))
+	must(0, first.Assign(ctx, current, place(current)))
 	for standing := range second.Standings(ctx) {
-		if assignment, some := standing.Assignment(); some {
+		if assignment, isAssigned := standing.Assignment(); isAssigned {
 			if assignment != "2 of 2" || !standing.IsCurrent() {
 				t.Errorf("%+v", standing)
 			}
@@ -95,21 +96,22 @@ func TestOnlyTheLeaderAssigns(t *testing.T) {
 	receive(t, "the loss of the membership", second.Lost())
 }
 
-func TestAConfigIsComparedAndSet(t *testing.T) {
+func TestConfigIsComparedAndSet(t *testing.T) {
 	client, ctx := startServer(t).client(), patiently(t)
 	config, none := "7", uint64(0)
-	revision := must(client.ConfigureGroup(ctx, "team", &config, &none))
-	_, err := client.ConfigureGroup(ctx, "team", &config, &none)
+	first := &tenurev1.ConfigureGroupRequest{Group: "team", Config: &config, ExpectedRevision: &none}
+	revision := must(client.ConfigureGroup(ctx, first)).ConfigRevision
+	_, err := client.ConfigureGroup(ctx, first)
 	var refused *tenure.RefusedError
-	if !errors.As(err, &refused) || refused.Reason != tenure.ReasonConfigConflict {
+	if !errors.As(err, &refused) || refused.Reason() != tenurev1.ErrorReason_ERROR_REASON_CONFIG_CONFLICT {
 		t.Errorf("%v", err)
 	}
-	group := must(client.GetGroup(ctx, "team"))
-	if *group.Config != config || group.ConfigRevision != revision {
+	get := &tenurev1.GetGroupRequest{Group: "team"}
+	if group := must(client.GetGroup(ctx, get)).Group; *group.Config != config || group.ConfigRevision != revision {
 		t.Errorf("%+v", group)
 	}
-	must(client.ConfigureGroup(ctx, "team", nil, &revision))
-	if group := must(client.GetGroup(ctx, "team")); group.Config != nil {
+	must(client.ConfigureGroup(ctx, &tenurev1.ConfigureGroupRequest{Group: "team", ExpectedRevision: &revision}))
+	if group := must(client.GetGroup(ctx, get)).Group; group.Config != nil {
 		t.Errorf("%+v", group)
 	}
 }

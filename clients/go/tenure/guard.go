@@ -1,143 +1,143 @@
 package tenure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/tenure-lock/tenure/clients/go/internal/clock"
-	"github.com/tenure-lock/tenure/clients/go/internal/engine"
+	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
-// Hold is a view of what is held, to hand around: it tells whether the hold is valid but does not keep it.
+const (
+	// The part of the drain that is reserved for the release to reach the server in time: a fifth ...
+	marginDivisor = 5
+	// ... but at least this ...
+	shortestMargin = 20 * time.Millisecond
+	// ... and at most this.
+	longestMargin = time.Second
+)
+
+// Hold is a view of what is held, to hand around: it shows whether the hold is valid but does not keep it.
 type Hold struct {
-	presence *engine.Hold
+	*part
+	names []string
+	token uint64
 }
 
-// Token is the fencing token, to be sent along with every write that the lock protects. Greater than all tokens granted before
-// it in the namespace.
-func (h *Hold) Token() uint64 { return h.presence.Token }
+// Token is the fencing token, to be sent along with every write that the lock protects. Greater than all tokens granted
+// before it in the namespace.
+func (h *Hold) Token() uint64 { return h.token }
 
 // Names are the locks that are held, in byte order.
-func (h *Hold) Names() []string { return slices.Clone(h.presence.Names) }
+func (h *Hold) Names() []string { return slices.Clone(h.names) }
 
-// IsValid tells whether the server cannot have given the locks away, decided by the clock at this very moment. Once false it
-// stays so. A program may still be paused right after asking: that is what the token is for.
-func (h *Hold) IsValid() bool { return h.Err() == nil }
-
-// Err is nil while the hold is valid, and then a *LostError.
-func (h *Hold) Err() error {
-	if lost := h.presence.Check(clock.Now()); lost != nil {
-		return lostError(lost)
-	}
-	return nil
+// Context is one that is cancelled when the hold is lost, with the *LostError as its cause. The function cancels it,
+// and releases its resources.
+func (h *Hold) Context(parent context.Context) (context.Context, context.CancelFunc) {
+	return whileHeld(parent, h.part)
 }
 
-// Lost is closed when the hold is lost or released: before the server could give the locks away, or as soon as it says so.
-func (h *Hold) Lost() <-chan struct{} { return h.presence.Lost() }
-
-// Context is one that is cancelled when the hold is lost, with the *LostError as its cause. The function releases what it
-// needs, and cancels it.
-func (h *Hold) Context(parent context.Context) (context.Context, context.CancelFunc) {
+func whileHeld(parent context.Context, part *part) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	go func() {
 		select {
-		case <-h.Lost():
-			cancel(h.Err())
+		case <-part.item.Lost:
+			cancel(part.Err())
 		case <-ctx.Done():
 		}
 	}()
 	return ctx, func() { cancel(nil) }
 }
 
-// Tick says that the work under the hold gets on: see LockOptions.StallAfter, without which it does nothing.
-func (h *Hold) Tick() {
-	if progress := h.presence.Progress; progress != nil {
-		progress.Tick(clock.Now())
-	}
+// TransferRequest is a request to the holder to stop its work and hand over. It confirms by releasing; otherwise it
+// keeps the lock.
+type TransferRequest struct {
+	// Pending is the contract's. Without an operator: a better candidate waits, and by the lock's settings it is handed
+	// the lock; or the client was moving to another server when the request arrived.
+	Pending *tenurev1.PendingTransfer
+	stopAt  clock.Moment
 }
 
-// TransferRequested is closed when the server asks to hand the locks over: an operator's transfer, or a better candidate that
-// preempts. The work should then be stopped and the locks released, which confirms the handoff; if they are not in time, the
-// hold goes on.
-func (h *Hold) TransferRequested() <-chan struct{} { return h.presence.TransferRequested() }
+// Remaining is how long the work may continue, if the release is to reach the server in time. Zero when that has
+// passed.
+func (r *TransferRequest) Remaining() time.Duration { return r.stopAt.Since(clock.Now()) }
 
-// TransferRequest is the last such request. Nil: there was none.
-func (h *Hold) TransferRequest() *TransferRequest {
-	request := h.presence.TransferRequest()
-	if request == nil {
+func stopAt(drain time.Duration, since clock.Moment) clock.Moment {
+	margin := min(max(drain/marginDivisor, shortestMargin), longestMargin)
+	return since.After(max(0, drain-margin))
+}
+
+func (h *Hold) transferRequest() *TransferRequest {
+	pending := h.item.State.GetHeld().GetTransfer()
+	if pending == nil {
 		return nil
 	}
-	return &TransferRequest{
-		Drain: request.Drain, Operator: request.Operator, Note: request.Note, stopAt: request.StopAt,
-	}
+	return &TransferRequest{Pending: pending, stopAt: stopAt(pending.Drain.AsDuration(), h.item.Since)}
 }
 
-// Guard keeps what is held until it is released.
+// TransferRequested waits until the server asks to hand the locks over: an operator's transfer, or a better candidate
+// that preempts. The work should then stop and release the locks, which confirms the handoff; otherwise the hold
+// remains. An error if the context is done before, or the hold is lost.
+func (h *Hold) TransferRequested(ctx context.Context) (request *TransferRequest, err error) {
+	awaited := h.await(ctx, func(clock.Moment) (bool, clock.Moment) {
+		request, err = h.transferRequest(), lostError(h.item.Loss)
+		return request != nil || err != nil, clock.Never
+	})
+	return request, cmp.Or(awaited, err)
+}
+
+// Guard owns a hold, until it is released, its session is closed, or its client.
 type Guard struct {
 	*Hold
-	session *Session
-	claim   engine.ClaimKey
-	// Whether the session is there for this hold only.
-	isOwn bool
 }
 
 // Session is the one that holds it.
 func (g *Guard) Session() *Session { return g.session }
 
-// Release gives the locks back, and returns when the server has done so. A *LostError if the hold had been lost before,
-// even if only the server knows that; ErrUnavailable if no server answered in time, which is then tried further in the background;
-// *RefusedError. A context that is over ends only the waiting.
-func (g *Guard) Release(ctx context.Context) error {
-	if lost := g.presence.EndAsReleased(clock.Now()); lost != nil {
-		g.end()
-		return lostError(lost)
-	}
-	var reply engine.Reply[engine.None]
-	g.session.client.link.With(func(e *engine.Engine, now clock.Moment) {
-		reply = e.Release(g.session.id, g.claim, now.After(g.session.client.callTimeout()), now)
+// Release releases the locks, and returns when the server has released them. A *LostError if the hold had been lost
+// before, even if only the server knows that; ErrUnavailable if no server answered in time, and then the release is
+// repeated in the background; ErrRefused. A context that is done ends only the wait.
+func (g *Guard) Release(ctx context.Context) error { return g.end(ctx) }
+
+// UpdateMetadata replaces the labels of the claim. ErrRefused; ErrUnavailable.
+func (g *Guard) UpdateMetadata(ctx context.Context, metadata map[string]string) error {
+	_, err := g.client.services.UpdateClaim(ctx, &tenurev1.UpdateClaimRequest{
+		Name: g.names[0], SessionId: g.session.ID(), Token: g.token, Metadata: metadata,
 	})
-	_, err := await(ctx, reply, func() {})
-	g.end()
 	return err
 }
 
-// A session of its own ends with it.
-func (g *Guard) end() {
-	if g.isOwn {
-		g.session.drop()
-	}
-}
-
-// Update replaces the labels of the claim.
-func (g *Guard) Update(ctx context.Context, metadata map[string]string) error {
-	return g.session.client.updateClaim(ctx, g.Names()[0], g.session.id, g.Token(), metadata)
-}
-
-// TransferTo hands the locks over to a session that waits for them (empty: to whoever is first in the queue), in one step and
-// without a gap in which nobody holds them. It answers the next holder's token. The work must have stopped: from the call on this
-// hold is not valid any more, and if nothing comes of the handoff the locks are given back.
+// TransferTo hands the locks over to a session that waits for them (empty: to the first in the queue), in one step and
+// without a gap in which they have no holder. Returns the next holder's token. The work must have stopped: from the
+// call on, this hold is no longer valid, and if the handoff fails, the locks are released. ErrLost or ErrRefused
+// (TRANSFER_IMPOSSIBLE if no waiter could hold next); ErrUnavailable.
 func (g *Guard) TransferTo(ctx context.Context, sessionID string) (uint64, error) {
-	if lost := g.presence.EndAsReleased(clock.Now()); lost != nil {
-		g.end()
-		return 0, lostError(lost)
+	p, _ := g.client.driver.Lock()
+	lost := lostError(g.item.Loss)
+	p.Invalidate(g.item)
+	g.client.driver.Unlock()
+	defer func() { _ = g.withdraw() }()
+	if lost != nil {
+		return 0, lost
 	}
-	token, err := g.session.client.handOver(ctx, g.Names()[0], g.session.id, g.Token(), sessionID)
-	g.session.client.link.With(func(e *engine.Engine, now clock.Moment) {
-		e.DropClaim(g.session.id, g.claim, now)
+	// With its session the transfer does not wait: the holder has stopped.
+	reply, err := g.client.Transfer(ctx, &tenurev1.TransferRequest{
+		Name: g.names[0], SessionId: g.session.ID(), Token: g.token, ToSessionId: sessionID,
 	})
-	g.end()
-	return token, err
+	return reply.GetToken(), err
 }
 
-// Runs body until it ends, with a context that ends with the hold, and gives back.
+// Runs body until it ends, with a context that ends with the hold, and releases.
 func (g *Guard) run(ctx context.Context, body func(ctx context.Context, hold *Hold) error) error {
 	under, cancel := g.Context(ctx)
 	// Also after a panic: the locks are not to outlive the body.
 	defer func() {
 		cancel()
 		if err := g.Release(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, ErrLost) {
-			g.session.client.options.Logger.Warn("the lock was not given back cleanly", "error", err)
+			g.client.options.Logger.Warn("the lock was not released cleanly", "names", g.names, "error", err)
 		}
 	}()
 	err := body(under, g.Hold)

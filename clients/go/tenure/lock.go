@@ -2,158 +2,137 @@ package tenure
 
 import (
 	"context"
+	"slices"
 	"time"
 
-	"github.com/tenure-lock/tenure/clients/go/internal/clock"
-	"github.com/tenure-lock/tenure/clients/go/internal/engine"
 	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
-// LockOptions tell how to ask for locks. The zero value and nil are the defaults. The server checks the bounds.
+// LockOptions are how to request locks. The zero value and nil are the defaults. The server checks the bounds.
 type LockOptions struct {
-	// Session is how to open the session of its own, of a lock of a client. No effect on a lock of a session.
+	// Session is the options of the session that is opened for the request. No effect on a request in an existing
+	// session.
 	Session SessionOptions
-	// Shared shares the locks with others who ask for them shared: readers, as against a writer. A writer that waits lets no
-	// later reader pass. Default: exclusive.
+	// Shared shares the locks with other shared requests: readers, as opposed to a writer. Later readers wait behind a
+	// waiting writer. Default: exclusive.
 	Shared bool
-	// Permits takes so many permits of each lock, out of its limit: a semaphore. 1 to 1,000,000. Default: exclusive; 1 with a
-	// Limit.
+	// Permits acquires this number of permits of each lock (1 to 1,000,000), out of the lock's limit: a semaphore.
+	// Default: exclusive; 1 with a Limit.
 	Permits uint32
-	// Limit of permits that this program goes by: refused if the lock has another one. 1 to 1,000,000. Default: whatever the
-	// lock's limit is.
+	// Limit of permits that this program expects (1 to 1,000,000): refused if the lock has another one. Default: the
+	// lock's limit; refused if it has none.
 	Limit uint32
-	// Priority goes first among waiters if it is higher: -1000 to 1000. Default: 0.
+	// Priority among waiters, higher first: -1000 to 1000. Default: 0.
 	Priority int32
-	// Metadata are free labels on the claim. At most 4096 bytes in all. Default: none.
+	// Metadata are free labels on the claim. At most 4096 bytes in all, keys and values together. Default: none.
 	Metadata map[string]string
-	// MinHold is for how long after the grant, at least, nobody is granted these locks again, even if they are released earlier.
-	// For jobs that are shorter than the clock skew of those who start them. At most 24 h. Default: 0.
+	// MinHold is for how long after the grant, at least, no claim is granted these locks again, even if they are
+	// released earlier. For jobs that are shorter than the clock skew of the hosts that start them. At most 24 h.
+	// Default: 0.
 	MinHold time.Duration
-	// StallAfter renews the session only while the grant, or the last Hold.Tick, is less than this ago. Work that hangs so loses
-	// its locks within this and the TTL together, like a program that died. A session is renewed as a whole: what else it holds is
-	// lost too. Default: renewed while the client runs.
+	// StallAfter renews the session only while the grant, or the last Hold.Tick, is less than this ago. More than zero.
+	// Hung work loses its locks within this and the TTL together, like a program that died, with LostStalled. A session
+	// is renewed as a whole: its other holds are lost, too. Default: renewed while the client runs.
 	StallAfter time.Duration
 }
 
-func (o *LockOptions) mode() tenurev1.Mode {
-	switch {
-	case o.Permits > 0 || o.Limit > 0:
-		return tenurev1.Mode_MODE_PERMITS
-	case o.Shared:
-		return tenurev1.Mode_MODE_SHARED
-	default:
-		return tenurev1.Mode_MODE_EXCLUSIVE
-	}
-}
-
-// Lock is a lock, or several, to be asked for. Nothing is asked before one of its methods is called, which may be done again and
-// again. Goroutines that ask for the same name in the same session queue up in the client, in order of arrival.
+// Lock is a request for one or more locks, all or nothing. Each call of its methods makes a claim of its own, and
+// claims exclude each other, also in one session: pass on the Hold instead of acquiring again.
 //
-// A context that is over gives up: what was or is being granted is given back in the background.
+// A context that is done cancels the claim: a place in the queue is left, and a grant is released, in the background.
 type Lock struct {
-	client *Client
-	// Nil: each acquire has one of its own.
-	session *Session
+	target  target
 	names   []string
 	options LockOptions
 }
 
-// Busy tells that somebody else has the locks.
-type Busy struct {
-	// Holder is who holds, lingers on, or waits ahead for the first of the names that was not free. Nil: not known.
-	Holder *Claim
-}
-
-// Lock asks for a lock in a session of its own, which ends with the guard.
+// Lock requests a lock in a session of its own, which ends with the guard.
 func (c *Client) Lock(name string, options *LockOptions) *Lock {
 	return c.Locks([]string{name}, options)
 }
 
-// Locks asks for several locks at once, all or nothing, with one token: 1 to 16 different names.
+// Locks requests several locks at once, all or nothing, with one token: 1 to 16 different names.
 func (c *Client) Locks(names []string, options *LockOptions) *Lock {
 	return newLock(c, nil, names, options)
 }
 
+// Lock requests a lock in this session.
+func (s *Session) Lock(name string, options *LockOptions) *Lock {
+	return s.Locks([]string{name}, options)
+}
+
+// Locks requests several locks at once, all or nothing, with one token: 1 to 16 different names.
+func (s *Session) Locks(names []string, options *LockOptions) *Lock {
+	return newLock(s.client, s, names, options)
+}
+
 func newLock(client *Client, session *Session, names []string, options *LockOptions) *Lock {
-	lock := &Lock{client: client, session: session, names: names}
+	lock := &Lock{names: slices.Sorted(slices.Values(names))}
 	if options != nil {
 		lock.options = *options
 	}
+	lock.target = target{client: client, session: session, options: lock.options.Session}
 	return lock
 }
 
-// Acquire waits for the locks, for as long as it takes.
+// Acquire waits for the locks, for as long as it takes. ErrLost if the session was lost while waiting, ErrRefused, and
+// ErrUnavailable if no session could be opened in time.
 func (l *Lock) Acquire(ctx context.Context) (*Guard, error) {
-	guard, _, err := l.ask(ctx, engine.Wait{Forever: true})
+	guard, _, err := l.request(ctx, forever)
 	return guard, err
 }
 
-// TryAcquire tries once. Without an error there is either a guard, or who is in the way.
-func (l *Lock) TryAcquire(ctx context.Context) (*Guard, *Busy, error) {
-	return l.ask(ctx, engine.Wait{})
+// TryAcquire makes one attempt. Without an error there is either a guard, or the claim that is in the way.
+func (l *Lock) TryAcquire(ctx context.Context) (*Guard, *tenurev1.BusyState, error) {
+	return l.request(ctx, 0)
 }
 
-// AcquireWithin waits for the locks, at most this long (at most 365 days). Without an error there is either a guard, or who is in
-// the way.
-func (l *Lock) AcquireWithin(ctx context.Context, wait time.Duration) (*Guard, *Busy, error) {
-	return l.ask(ctx, engine.Wait{AtMost: wait})
+// AcquireWithin waits for the locks, at most this long. Without an error there is either a guard, or the claim that is
+// in the way.
+func (l *Lock) AcquireWithin(ctx context.Context, wait time.Duration) (*Guard, *tenurev1.BusyState, error) {
+	return l.request(ctx, max(0, wait))
 }
 
-func (l *Lock) ask(ctx context.Context, wait engine.Wait) (*Guard, *Busy, error) {
-	names, err := checkedNames(l.names)
+func (l *Lock) request(ctx context.Context, wait time.Duration) (*Guard, *tenurev1.BusyState, error) {
+	options := l.options
+	// What is not worth a request; the server checks all bounds.
+	err := check(
+		rule{len(l.names) == 0, "names", "there are none"},
+		rule{len(slices.Compact(slices.Clone(l.names))) < len(l.names), "names", "one is there twice"},
+		rule{options.Shared && (options.Permits > 0 || options.Limit > 0), "mode", "either shared or permits"},
+	)
 	if err != nil {
 		return nil, nil, err
 	}
-	if l.options.StallAfter < 0 {
-		return nil, nil, &InvalidError{Field: "stall_after", Problem: "it is less than zero"}
+	claim := &tenurev1.DeclaredClaim{
+		Names: l.names, Queue: wait > 0, Permits: options.Permits, Limit: options.Limit, Priority: options.Priority,
+		MinHold: optionalDuration(options.MinHold), Metadata: options.Metadata,
 	}
-	if l.options.Shared && (l.options.Permits > 0 || l.options.Limit > 0) {
-		return nil, nil, &InvalidError{Field: "mode", Problem: "either shared or permits"}
+	switch {
+	case options.Permits > 0 || options.Limit > 0:
+		claim.Mode = tenurev1.Mode_MODE_PERMITS
+	case options.Shared:
+		claim.Mode = tenurev1.Mode_MODE_SHARED
 	}
-	if ctx.Err() != nil {
-		return nil, nil, context.Cause(ctx)
-	}
-	session := l.session
-	if session == nil {
-		if session, err = l.client.OpenSession(ctx, &l.options.Session); err != nil {
-			return nil, nil, err
-		}
-	}
-	guard, busy, err := l.askIn(ctx, session, names, wait)
-	if guard == nil && l.session == nil {
-		session.drop()
-	}
-	return guard, busy, err
-}
-
-func (l *Lock) askIn(ctx context.Context, session *Session, names []string, wait engine.Wait) (*Guard, *Busy, error) {
-	spec := engine.ClaimSpec{
-		Names: names, Mode: l.options.mode(), Permits: l.options.Permits, Limit: l.options.Limit, Priority: l.options.Priority,
-		Metadata: l.options.Metadata, MinHold: l.options.MinHold, StallAfter: l.options.StallAfter,
-	}
-	key := engine.ClaimKey(l.client.link.Key())
-	var reply engine.Reply[engine.Attempt]
-	l.client.link.With(func(e *engine.Engine, now clock.Moment) {
-		reply = e.Acquire(key, session.id, session.presence, spec, wait, l.client.callTimeout(), now)
-	})
-	attempt, err := await(ctx, reply, func() {
-		l.client.link.With(func(e *engine.Engine, now clock.Moment) { e.DropClaim(session.id, key, now) })
-	})
+	declaration := &tenurev1.Declaration{Claims: []*tenurev1.DeclaredClaim{claim}}
+	part, state, err := l.target.obtain(ctx, declaration, options.StallAfter, wait)
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case attempt.Hold != nil:
-		return &Guard{Hold: &Hold{presence: attempt.Hold}, session: session, claim: key, isOwn: l.session == nil}, nil, nil
+	case part != nil:
+		return &Guard{&Hold{part, l.names, state.GetHeld().GetToken()}}, nil, nil
+	case state.GetBusy() != nil:
+		return nil, state.GetBusy(), nil
 	default:
-		return nil, &Busy{Holder: optionalClaim(attempt.Holder)}, nil
+		return nil, &tenurev1.BusyState{Holder: state.GetWaiting().GetHolder()}, nil
 	}
 }
 
-// Do waits for the locks, runs body while they are held, and gives them back.
+// Do waits for the locks, runs body while they are held, and releases them.
 //
-// If the hold is lost meanwhile, body's context is cancelled before the server could give the locks to others, with the loss as
-// its cause (context.Cause); Do then waits for body and fails with a *LostError, whatever body answered. Otherwise it answers
-// what body does. A failure in giving back is logged only: the body did run under the locks.
+// If the hold is lost meanwhile, body's context is cancelled before the server could grant the locks to others, with
+// the loss as its cause (context.Cause); Do then waits for body and fails with a *LostError, whatever body returned.
+// Otherwise it returns what body does. An error of the release is only logged: the body did run under the locks.
 func (l *Lock) Do(ctx context.Context, body func(ctx context.Context, hold *Hold) error) error {
 	guard, err := l.Acquire(ctx)
 	if err != nil {
@@ -162,8 +141,11 @@ func (l *Lock) Do(ctx context.Context, body func(ctx context.Context, hold *Hold
 	return guard.run(ctx, body)
 }
 
-// TryDo tries once; if the locks are free, it runs body as Do does. If somebody else has them, that is what it answers.
-func (l *Lock) TryDo(ctx context.Context, body func(ctx context.Context, hold *Hold) error) (*Busy, error) {
+// TryDo makes one attempt; if the locks are free, it runs body as Do does. Otherwise it returns the claim that is in
+// the way.
+func (l *Lock) TryDo(
+	ctx context.Context, body func(ctx context.Context, hold *Hold) error,
+) (*tenurev1.BusyState, error) {
 	guard, busy, err := l.TryAcquire(ctx)
 	if guard == nil {
 		return busy, err

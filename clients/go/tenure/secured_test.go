@@ -14,44 +14,45 @@ import (
 	"time"
 
 	"github.com/tenure-lock/tenure/clients/go/tenure"
+	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
-// A server that speaks TLS, and the authority that has signed its certificate.
-type office struct {
+// A server with TLS, and the authority that has signed its certificate.
+type securedServer struct {
 	*server
 	authority *authority
 }
 
-// Besides, it takes these arguments.
-func openOffice(t *testing.T, authority *authority, arguments ...string) office {
+// With further arguments.
+func startSecuredServer(t *testing.T, authority *authority, arguments ...string) securedServer {
 	t.Helper()
-	cert, key := authority.certify("server", "localhost", "office.example")
-	return office{
+	cert, key := authority.certify("server", "localhost", "server.example")
+	return securedServer{
 		server:    startServer(t, append([]string{"--tls-cert", cert, "--tls-key", key}, arguments...)...),
 		authority: authority,
 	}
 }
 
 // Options for a client that knows the authority.
-func (o office) options() tenure.Options {
-	_, port, _ := net.SplitHostPort(o.address)
-	return tenure.Options{Endpoints: []string{"https://localhost:" + port}, CACert: o.authority.ca, CallTimeout: patience}
+func (s securedServer) options() tenure.Options {
+	_, port, _ := net.SplitHostPort(s.address)
+	return tenure.Options{Endpoints: []string{"https://localhost:" + port}, CACert: s.authority.ca, CallTimeout: patience}
 }
 
 // With a certificate for these names.
-func (o office) certified(file string, names ...string) tenure.Options {
-	options := o.options()
-	options.ClientCert, options.ClientKey = o.authority.certify(file, names...)
+func (s securedServer) certified(file string, names ...string) tenure.Options {
+	options := s.options()
+	options.ClientCert, options.ClientKey = s.authority.certify(file, names...)
 	return options
 }
 
-// Takes a lock and gives it back; asks for it by a plain call, too.
+// Acquires a lock, reads it by a plain call, and releases it.
 func use(ctx context.Context, client *tenure.Client) error {
 	guard, err := client.Lock("job", nil).Acquire(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := client.GetLock(ctx, "job"); err != nil {
+	if _, err := client.GetLock(ctx, &tenurev1.GetLockRequest{Name: "job"}); err != nil {
 		return err
 	}
 	return guard.Release(ctx)
@@ -59,20 +60,21 @@ func use(ctx context.Context, client *tenure.Client) error {
 
 func refusedByRule(err error, rule string) bool {
 	var refused *tenure.RefusedError
-	return errors.As(err, &refused) && refused.Reason == tenure.ReasonUnauthenticated && refused.Metadata["rule"] == rule
+	return errors.As(err, &refused) && refused.Reason() == tenurev1.ErrorReason_ERROR_REASON_UNAUTHENTICATED &&
+		refused.Refusal.Metadata["rule"] == rule
 }
 
-// It is told long before the call's time is over.
+// Both are refused long before the call's deadline.
 func isRefusedAtOnce(t *testing.T, client *tenure.Client, rule string) {
 	t.Helper()
-	ctx, asked := patiently(t), time.Now()
+	ctx, begun := patiently(t), time.Now()
 	_, opened := client.OpenSession(ctx, nil)
-	_, read := client.GetLock(ctx, "job")
+	_, read := client.GetLock(ctx, &tenurev1.GetLockRequest{Name: "job"})
 	if !refusedByRule(opened, rule) || !refusedByRule(read, rule) {
 		t.Errorf("not %s: %v, %v", rule, opened, read)
 	}
-	if took := time.Since(asked); took > patience/2 {
-		t.Errorf("told after %v", took)
+	if took := time.Since(begun); took > patience/2 {
+		t.Errorf("refused after %v", took)
 	}
 }
 
@@ -87,30 +89,30 @@ func newTokenOf(name, secret string) (token, line string) {
 
 func write(file, text string) { must(0, os.WriteFile(file, []byte(text), 0o600)) }
 
-func TestACertificateSaysWhoItIs(t *testing.T) {
-	authority, ctx := newAuthority(t, "the office"), patiently(t)
-	office := openOffice(t, authority, "--tls-client-ca", authority.ca)
-	must(0, use(ctx, connectWith(t, office.certified("uri", "spiffe://office/worker"))))
-	must(0, use(ctx, connectWith(t, office.certified("host", "worker.example"))))
+func TestClientIsAuthenticatedByItsCertificate(t *testing.T) {
+	authority, ctx := newAuthority(t, "ours"), patiently(t)
+	secured := startSecuredServer(t, authority, "--tls-client-ca", authority.ca)
+	must(0, use(ctx, connectWith(t, secured.certified("uri", "spiffe://server/worker"))))
+	must(0, use(ctx, connectWith(t, secured.certified("host", "worker.example"))))
 
-	isRefusedAtOnce(t, connectWith(t, office.options()), "credentials-required")
-	isRefusedAtOnce(t, connectWith(t, office.certified("nobody")), "certificate-name")
-	both := office.certified("both", "worker.example")
+	isRefusedAtOnce(t, connectWith(t, secured.options()), "credentials-required")
+	isRefusedAtOnce(t, connectWith(t, secured.certified("nobody")), "certificate-name")
+	both := secured.certified("both", "worker.example")
 	both.Token = "anything"
 	isRefusedAtOnce(t, connectWith(t, both), "known-token")
 }
 
-func TestWhoIsNotToBeTrustedIsToldSo(t *testing.T) {
-	authority, stranger := newAuthority(t, "the office"), newAuthority(t, "a stranger")
-	office := openOffice(t, authority, "--tls-client-ca", authority.ca)
-	elsewhere, byAddress, clear := office.options(), office.options(), office.options()
+func TestProblemsWithCertificatesAreReported(t *testing.T) {
+	authority, other := newAuthority(t, "ours"), newAuthority(t, "another")
+	secured := startSecuredServer(t, authority, "--tls-client-ca", authority.ca)
+	elsewhere, byAddress, clear := secured.options(), secured.options(), secured.options()
 	elsewhere.TLSServerName = "elsewhere.example"
-	byAddress.Endpoints = []string{"https://" + office.address}
-	clear.Endpoints, clear.CACert = []string{office.address}, ""
-	unknown, foreign := office.options(), office.options()
-	unknown.CACert = stranger.ca
-	foreign.ClientCert, foreign.ClientKey = stranger.certify("client", "worker.example")
-	for _, told := range []struct {
+	byAddress.Endpoints = []string{"https://" + secured.address}
+	clear.Endpoints, clear.CACert = []string{secured.address}, ""
+	unknown, foreign := secured.options(), secured.options()
+	unknown.CACert = other.ca
+	foreign.ClientCert, foreign.ClientKey = other.certify("client", "worker.example")
+	for _, test := range []struct {
 		options tenure.Options
 		problem string
 	}{
@@ -118,22 +120,24 @@ func TestWhoIsNotToBeTrustedIsToldSo(t *testing.T) {
 		{elsewhere, "not elsewhere.example"},
 		{byAddress, "any IP SANs"},
 		{foreign, "unknown certificate authority"},
-		// The server says that it expects TLS; gRPC shows that as a connection that failed, or as one that drains.
-		{clear, "http://" + office.address + ": "},
+		// The server replies that it expects TLS; gRPC shows that as a connection that failed, or as one that drains.
+		{clear, "http://" + secured.address + ": "},
 	} {
-		told.options.CallTimeout = 2 * time.Second
-		var unavailable *tenure.UnavailableError
-		_, err := connectWith(t, told.options).GetLock(patiently(t), "job")
-		if !errors.As(err, &unavailable) || !strings.Contains(unavailable.Problem, told.problem) {
-			t.Errorf("not %q: %v", told.problem, err)
-		}
+		t.Run(test.problem, func(t *testing.T) {
+			t.Parallel()
+			test.options.CallTimeout = 2 * time.Second
+			_, err := connectWith(t, test.options).GetLock(patiently(t), &tenurev1.GetLockRequest{Name: "job"})
+			if !errors.Is(err, tenure.ErrUnavailable) || !strings.Contains(err.Error(), test.problem) {
+				t.Errorf("not %q: %v", test.problem, err)
+			}
+		})
 	}
-	byAddress.TLSServerName = "office.example"
+	byAddress.TLSServerName = "server.example"
 	byAddress.ClientCert, byAddress.ClientKey = authority.certify("client", "worker.example")
 	must(0, use(patiently(t), connectWith(t, byAddress)))
 }
 
-func TestATokenIsReadForEachCall(t *testing.T) {
+func TestTokenIsReadForEachCall(t *testing.T) {
 	tokens, mine, ctx := filepath.Join(t.TempDir(), "tokens"), written(t, ""), patiently(t)
 	first, firstLine := newToken("first")
 	second, secondLine := newToken("second")
@@ -146,22 +150,22 @@ func TestATokenIsReadForEachCall(t *testing.T) {
 	isRefusedAtOnce(t, connectWith(t, bySecond), "known-token")
 
 	write(tokens, secondLine)
-	eventually(t, "the server has forgotten the first", func() bool {
-		_, err := client.GetLock(ctx, "job")
+	eventually(t, "the server rejects the first token", func() bool {
+		_, err := client.GetLock(ctx, &tenurev1.GetLockRequest{Name: "job"})
 		return refusedByRule(err, "known-token")
 	})
 	write(mine, second+"\n")
-	eventually(t, "it shows the second", func() bool {
-		_, err := client.GetLock(ctx, "job")
+	eventually(t, "the client sends the second token", func() bool {
+		_, err := client.GetLock(ctx, &tenurev1.GetLockRequest{Name: "job"})
 		return err == nil
 	})
 	must(0, use(ctx, connectWith(t, bySecond)))
 
-	// One that cannot be read is waited for.
+	// A token that cannot be read may be about to be replaced.
 	must(0, os.Remove(mine))
 	read := make(chan error, 1)
 	go func() {
-		_, err := client.GetLock(ctx, "job")
+		_, err := client.GetLock(ctx, &tenurev1.GetLockRequest{Name: "job"})
 		read <- err
 	}()
 	select {
@@ -173,44 +177,44 @@ func TestATokenIsReadForEachCall(t *testing.T) {
 	must(0, <-read)
 }
 
-func TestAnOpenSessionGoesOnTryingWhereTheCredentialsAreRefused(t *testing.T) {
-	authority, successor, ctx := newAuthority(t, "the office"), newAuthority(t, "its successor"), patiently(t)
+func TestOpenSessionKeepsRetryingWhileTheCredentialsAreRefused(t *testing.T) {
+	authority, successor, ctx := newAuthority(t, "ours"), newAuthority(t, "the next"), patiently(t)
 	tokens, mine := filepath.Join(t.TempDir(), "tokens"), written(t, "")
 	first, firstLine := newToken("first")
 	second, secondLine := newTokenOf("first", "second")
 	write(tokens, firstLine)
 	write(mine, first)
-	office := openOffice(t, authority, "--tokens-file", tokens)
-	options := office.options()
+	secured := startSecuredServer(t, authority, "--tokens-file", tokens)
+	options := secured.options()
 	options.TokenFile = mine
 	client := connectWith(t, options)
 	guard := must(client.Lock("job", &tenure.LockOptions{Session: tenure.SessionOptions{TTL: patience}}).Acquire(ctx))
 
-	office.kill()
+	secured.kill()
 	write(tokens, secondLine)
 	cert, key := successor.certify("server", "localhost")
 	must(0, os.Rename(cert, filepath.Join(authority.folder, "server.crt")))
 	must(0, os.Rename(key, filepath.Join(authority.folder, "server.key")))
 	must(0, os.Rename(successor.ca, authority.ca))
-	office.start()
+	secured.start()
 	isRefusedAtOnce(t, client, "known-token")
 	if !guard.IsValid() {
 		t.Errorf("lost: %v", guard.Err())
 	}
 
 	write(mine, second)
-	eventually(t, "it is known again", func() bool {
-		lock, err := client.GetLock(ctx, "job")
-		return err == nil && lock.Holder() != nil && lock.Holder().Token == guard.Token()
+	eventually(t, "it is accepted again", func() bool {
+		reply, err := client.GetLock(ctx, &tenurev1.GetLockRequest{Name: "job"})
+		return err == nil && tenure.HolderOf(reply.Lock).GetToken() == guard.Token()
 	})
 	must(0, guard.Release(ctx))
 }
 
-func TestTheDriverSaysWhoItIs(t *testing.T) {
-	authority, tokens := newAuthority(t, "the office"), filepath.Join(t.TempDir(), "tokens")
+func TestDriverSendsItsCredentials(t *testing.T) {
+	authority, tokens := newAuthority(t, "ours"), filepath.Join(t.TempDir(), "tokens")
 	token, line := newToken("driver")
 	write(tokens, line)
-	office := openOffice(t, authority, "--tls-client-ca", authority.ca, "--tokens-file", tokens)
+	secured := startSecuredServer(t, authority, "--tls-client-ca", authority.ca, "--tokens-file", tokens)
 	cert, key := authority.certify("client", "worker.example")
 	driver := startDriver(t)
 	for client, credentials := range map[string]map[string]any{
@@ -219,8 +223,8 @@ func TestTheDriverSaysWhoItIs(t *testing.T) {
 		"by certificate": {"client_cert": cert, "client_key": key},
 	} {
 		request := map[string]any{
-			"do": "connect", "client": client, "endpoints": []string{"https://" + office.address}, "ca_cert": authority.ca,
-			"tls_server_name": "office.example",
+			"do": "connect", "client": client, "endpoints": []string{"https://" + secured.address}, "ca_cert": authority.ca,
+			"tls_server_name": "server.example",
 		}
 		maps.Copy(request, credentials)
 		driver.ask(t, request)

@@ -21,13 +21,13 @@ func written(t *testing.T, text string) string {
 	return path
 }
 
-func TestWhatCannotSecureAConnectionIsInvalid(t *testing.T) {
+func TestInvalidSecurityOptionsAreRejected(t *testing.T) {
 	ours, theirs := newAuthority(t, "ours"), newAuthority(t, "theirs")
 	cert, key := ours.certify("client", "client")
 	_, theirKey := theirs.certify("client", "client")
 	missing, nonsense := filepath.Join(t.TempDir(), "missing"), written(t, "nonsense")
 	const far, clear = "https://far:1", "http://far:1"
-	for _, asked := range []struct {
+	for _, test := range []struct {
 		endpoint       string
 		options        tenure.Options
 		field, problem string
@@ -37,7 +37,7 @@ func TestWhatCannotSecureAConnectionIsInvalid(t *testing.T) {
 		{far, tenure.Options{CACert: missing}, "ca_cert", "no such file"},
 		{far, tenure.Options{CACert: nonsense}, "ca_cert", "no certificate"},
 		{far, tenure.Options{ClientCert: missing, ClientKey: key}, "client_cert", "no such file"},
-		{far, tenure.Options{ClientCert: cert, ClientKey: missing}, "client_key", "no such file"},
+		{far, tenure.Options{ClientCert: cert, ClientKey: missing}, "client_cert", "no such file"},
 		{far, tenure.Options{ClientCert: cert, ClientKey: theirKey}, "client_cert", "does not match"},
 		{clear, tenure.Options{CACert: ours.ca}, "ca_cert", "no endpoint is https://"},
 		{clear, tenure.Options{ClientCert: cert, ClientKey: key}, "client_cert", "no endpoint is https://"},
@@ -46,27 +46,27 @@ func TestWhatCannotSecureAConnectionIsInvalid(t *testing.T) {
 		{far, tenure.Options{Token: "a\nb"}, "token", "letters that no header may have"},
 		{far, tenure.Options{TokenFile: missing}, "token_file", "no such file"},
 		{far, tenure.Options{TokenFile: written(t, "\n")}, "token_file", "empty"},
-		{clear, tenure.Options{Token: "a"}, "token", "to http://far:1 in the clear"},
-		{clear, tenure.Options{TokenFile: written(t, "a")}, "token_file", "to http://far:1 in the clear"},
+		{clear, tenure.Options{Token: "a"}, "token", "in the clear"},
+		{clear, tenure.Options{TokenFile: written(t, "a")}, "token_file", "in the clear"},
 		{"127.0.0.1.example:1", tenure.Options{Token: "a"}, "token", "in the clear"},
 	} {
-		// Each endpoint has to be good enough for the token.
-		asked.options.Endpoints = []string{"http://localhost:1", asked.endpoint}
+		// The token would be sent to any of the endpoints.
+		test.options.Endpoints = []string{"http://localhost:1", test.endpoint}
 		var invalid *tenure.InvalidError
-		_, err := tenure.Connect(&asked.options)
-		if !errors.As(err, &invalid) || invalid.Field != asked.field || !strings.Contains(invalid.Problem, asked.problem) {
-			t.Errorf("%s, %+v: %v", asked.endpoint, asked.options, err)
+		_, err := tenure.Connect(&test.options)
+		if !errors.As(err, &invalid) || invalid.Field != test.field || !strings.Contains(invalid.Problem, test.problem) {
+			t.Errorf("%s, %+v: %v", test.endpoint, test.options, err)
 		}
 	}
 }
 
-func TestATokenMayGoToThisMachineInTheClear(t *testing.T) {
+func TestTokenMayBeSentToThisMachineInTheClear(t *testing.T) {
 	for _, endpoint := range []string{"localhost:1", "http://127.0.0.2:1", "http://[::1]:1", "https://far:1"} {
 		connectWith(t, tenure.Options{Endpoints: []string{endpoint}, Token: "a"})
 	}
 }
 
-func TestATokenIsNotShown(t *testing.T) {
+func TestTokenIsNotShown(t *testing.T) {
 	options := tenure.Options{Endpoints: []string{"127.0.0.1:1"}, Token: "open-sesame"}
 	client := connectWith(t, options)
 	shown := &bytes.Buffer{}
@@ -78,7 +78,8 @@ func TestATokenIsNotShown(t *testing.T) {
 	slog.New(slog.NewTextHandler(shown, nil)).Info("connecting", "options", options, "token", options.Token)
 	slog.New(slog.NewJSONHandler(shown, nil)).Info("connecting", "options", options, "token", options.Token)
 	inHex := fmt.Sprintf("%x", "open-sesame")
-	if text := shown.String(); strings.Contains(text, "sesame") || strings.Contains(text, inHex) || !strings.Contains(text, "***") {
+	text := shown.String()
+	if strings.Contains(text, "sesame") || strings.Contains(text, inHex) || !strings.Contains(text, "***") {
 		t.Error(text)
 	}
 }

@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"github.com/tenure-lock/tenure/clients/go/tenure"
+	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
 const (
-	// The longest that anything is waited for.
+	// The longest wait for a condition.
 	patience = 30 * time.Second
-	// A TTL for what is to expire soon, and to be renewed in time on a busy machine.
+	// A TTL of sessions that are to expire soon, and to be renewed in time on a busy machine.
 	shortTTL = 3 * time.Second
 )
 
@@ -29,7 +30,7 @@ type server struct {
 	address string
 	admin   string
 	store   string
-	// Those that the test adds.
+	// Further ones of the test.
 	arguments []string
 	process   *os.Process
 	ended     chan struct{}
@@ -38,14 +39,14 @@ type server struct {
 func startServer(t *testing.T, arguments ...string) *server {
 	t.Helper()
 	if os.Getenv("TENURED") == "" {
-		t.Skip("TENURED does not tell where the server is")
+		t.Skip("TENURED is not the path of a server")
 	}
 	s := &server{t: t, store: filepath.Join(t.TempDir(), "tenure.db"), arguments: arguments}
 	t.Cleanup(s.kill)
 	eventually(t, "the server listens", func() bool {
 		s.kill()
 		s.address, s.admin = freeAddress(t), freeAddress(t)
-		// Somebody else may have taken a port meanwhile.
+		// Another program may have taken a port meanwhile.
 		return s.tryToStart()
 	})
 	return s
@@ -81,7 +82,7 @@ func (s *server) tryToStart() bool {
 		}
 		if conn, err := net.Dial("tcp", s.address); err == nil {
 			_ = conn.Close()
-			// It may be somebody else who listens.
+			// It may be another program that listens.
 			select {
 			case <-s.ended:
 				return false
@@ -149,6 +150,8 @@ type relay struct {
 	mu      sync.Mutex
 	conns   []net.Conn
 	isCut   bool
+	// Closed when the present connections are to pass no more bytes, and replaced.
+	silenced chan struct{}
 }
 
 func startRelay(t *testing.T, to string) *relay {
@@ -157,7 +160,7 @@ func startRelay(t *testing.T, to string) *relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &relay{address: listener.Addr().String()}
+	r := &relay{address: listener.Addr().String(), silenced: make(chan struct{})}
 	t.Cleanup(func() {
 		_ = listener.Close()
 		r.cut()
@@ -178,8 +181,8 @@ func startRelay(t *testing.T, to string) *relay {
 			}
 			if err == nil && !r.isCut {
 				r.conns = append(r.conns, near, far)
-				go pipe(near, far)
-				go pipe(far, near)
+				go pipe(near, far, r.silenced)
+				go pipe(far, near, r.silenced)
 			}
 			r.mu.Unlock()
 		}
@@ -187,12 +190,33 @@ func startRelay(t *testing.T, to string) *relay {
 	return r
 }
 
-func pipe(to, from net.Conn) {
-	_, _ = io.Copy(to, from)
-	_ = to.Close()
+func pipe(to, from net.Conn, silenced <-chan struct{}) {
+	defer func() { _ = to.Close() }()
+	bytes := make([]byte, 1<<16)
+	for {
+		count, err := from.Read(bytes)
+		select {
+		case <-silenced:
+			// Still read, so that the sender notices nothing.
+			_, _ = io.Copy(io.Discard, from)
+			return
+		default:
+		}
+		if _, failure := to.Write(bytes[:count]); err != nil || failure != nil {
+			return
+		}
+	}
 }
 
-// Closes all connections, and takes no more until it is mended.
+// Passes no more bytes over the present connections, without closing them. New ones work.
+func (r *relay) silence() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.silenced)
+	r.silenced = make(chan struct{})
+}
+
+// Closes all connections, and accepts no more until it is healed.
 func (r *relay) cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -203,7 +227,7 @@ func (r *relay) cut() {
 	r.conns = nil
 }
 
-func (r *relay) mend() {
+func (r *relay) heal() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.isCut = false
@@ -218,11 +242,11 @@ func patiently(t *testing.T) context.Context {
 }
 
 // Waits for a condition.
-func eventually(t *testing.T, what string, so func() bool) {
+func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !so(); {
+	for deadline := time.Now().Add(patience); !holds(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("in vain: %s", what)
+			t.Fatalf("timed out: %s", what)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -235,7 +259,7 @@ func receive[T any](t *testing.T, what string, from <-chan T) T {
 	case value := <-from:
 		return value
 	case <-time.After(patience):
-		t.Fatalf("in vain: %s", what)
+		t.Fatalf("timed out: %s", what)
 		panic("unreachable")
 	}
 }
@@ -249,5 +273,21 @@ func must[T any](value T, err error) T {
 
 func waiters(t *testing.T, client *tenure.Client, name string) uint64 {
 	t.Helper()
-	return must(client.GetLock(patiently(t), name)).WaiterCount
+	return getLock(t, client, name).WaiterCount
+}
+
+func getLock(t *testing.T, client *tenure.Client, name string) *tenurev1.Lock {
+	t.Helper()
+	return must(client.GetLock(patiently(t), &tenurev1.GetLockRequest{Name: name})).Lock
+}
+
+func sessions(t *testing.T, client *tenure.Client) int {
+	t.Helper()
+	count := 0
+	request := &tenurev1.ListSessionsRequest{}
+	for _, err := range tenure.Pages(patiently(t), client.ListSessions, request, (*tenurev1.ListSessionsResponse).GetSessions) {
+		must(0, err)
+		count++
+	}
+	return count
 }

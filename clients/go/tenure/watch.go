@@ -2,124 +2,93 @@ package tenure
 
 import (
 	"context"
-	"errors"
 	"iter"
+	"maps"
+	"slices"
 
-	"github.com/tenure-lock/tenure/clients/go/internal/clock"
-	"github.com/tenure-lock/tenure/clients/go/internal/engine"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
-// WatchOptions tell what to watch. With neither names nor prefixes nor groups, as with nil: all locks.
-type WatchOptions struct {
-	// Names are locks: at most 100.
-	Names []string
-	// Prefixes are those of the names of locks: at most 100.
-	Prefixes []string
-	// Groups are names of groups: at most 100.
-	Groups []string
-	// AfterRevision begins with the events after this revision instead of a snapshot: the last one that an earlier watch told.
-	AfterRevision uint64
-}
-
-// WatchEvent is what a watch tells.
-type WatchEvent struct {
-	// Kind is what is told.
-	Kind WatchKind
-	// Revision up to which all has been told. 0 with WatchHistoryGone.
-	Revision uint64
-	// Locks, with WatchSnapshot: those that are held or waited for, and those watched by name even if they are idle.
-	Locks []LockInfo
-	// Groups that are watched, with WatchSnapshot; with WatchEvents those that changed, as they are now. Of what is told late, only
-	// the last tells how a group is.
-	Groups []GroupInfo
-	// Events are what happened to locks, in order of revision, with WatchEvents.
-	Events []Event
-	// GroupEvents are what happened to groups, in order of revision, with WatchEvents.
-	GroupEvents []GroupEvent
-	// Cause is why history is gone, with WatchHistoryGone: compacted (dropped after the configured time), or lost by the database.
-	Cause string
-}
-
-// WatchKind is what a watch can tell.
-type WatchKind string
-
-// What a watch can tell.
-const (
-	// WatchSnapshot is everything that is watched, as it is at one revision. Comes first unless the watch was resumed, and after
-	// WatchHistoryGone.
-	WatchSnapshot WatchKind = "snapshot"
-	// WatchEvents are what happened in one commit, and how groups are after it.
-	WatchEvents WatchKind = "events"
-	// WatchProgress is when nothing happened to what is watched, up to this revision.
-	WatchProgress WatchKind = "progress"
-	// WatchHistoryGone is when the history after the last revision that was told is not there any more. A snapshot follows.
-	WatchHistoryGone WatchKind = "history_gone"
-)
-
-// Watch tells what happens to locks and groups: each revision once and in order, across reconnects. It ends with the context,
-// with the client, and with an error that trying again cannot cure, after that has been told. A reader that is slow loses
-// nothing: the server is asked again from where the reader is.
+// Watch is the events of locks and groups: with neither names nor prefixes nor groups, as with nil, of all locks. Each
+// revision once and in order, across reconnects. The parts of a snapshot are joined to one. A slow reader misses
+// nothing: the watch is resumed after the last revision that the reader has received.
 //
-// The context's end is told as an error, too. To be ranged over once.
-func (c *Client) Watch(ctx context.Context, options *WatchOptions) iter.Seq2[WatchEvent, error] {
-	var spec engine.WatchSpec
-	if options != nil {
-		spec = engine.WatchSpec{
-			Names: options.Names, Prefixes: options.Prefixes, Groups: options.Groups, AfterRevision: options.AfterRevision,
-		}
-	}
-	return func(yield func(WatchEvent, error) bool) {
-		key := engine.WatchKey(c.link.Key())
-		var ready <-chan struct{}
-		c.link.With(func(e *engine.Engine, now clock.Moment) { ready = e.StartWatch(key, spec, now) })
-		defer c.link.With(func(e *engine.Engine, _ clock.Moment) { e.DropWatch(key) })
+// It ends after an error, which is its last item: when the context is done, with ErrClosed when the client is closed,
+// and after an error that a retry cannot fix.
+func (c *Client) Watch(
+	ctx context.Context, request *tenurev1.WatchRequest,
+) iter.Seq2[*tenurev1.WatchResponse, error] {
+	return func(yield func(*tenurev1.WatchResponse, error) bool) {
+		resumed := &tenurev1.WatchRequest{}
+		proto.Merge(resumed, request)
+		resumed.Namespace = c.options.Namespace
+		pauses := pausesOfCalls
 		for {
-			if ctx.Err() != nil {
-				yield(WatchEvent{}, context.Cause(ctx))
+			err := c.follow(ctx, resumed, func(response *tenurev1.WatchResponse) bool {
+				pauses.Reset()
+				return yield(response, nil)
+			})
+			switch {
+			case err == nil:
+				return
+			case !IsTransient(err) || !pause(ctx, pauses.Next()):
+				yield(nil, causeOr(ctx, err))
 				return
 			}
-			var item *tenurev1.WatchResponse
-			var err error
-			c.link.With(func(e *engine.Engine, now clock.Moment) { item, err = e.TakeWatched(key, now) })
-			switch {
-			case err != nil:
-				yield(WatchEvent{}, told(err))
-				return
-			case item != nil:
-				if !yield(watchEventOf(item), nil) {
-					return
-				}
+		}
+	}
+}
+
+// Watches at one server, until that ends or the client leaves the server; nil if the reader has stopped. Updates the
+// request to resume after what has been delivered.
+func (c *Client) follow(
+	ctx context.Context, request *tenurev1.WatchRequest, deliver func(*tenurev1.WatchResponse) bool,
+) error {
+	limited, cancel := context.WithTimeout(ctx, c.options.CallTimeout)
+	defer cancel()
+	conn, left, err := c.driver.Conn(limited)
+	if err != nil {
+		return failure(err)
+	}
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	// A silent server would not end the watch.
+	defer context.AfterFunc(left, stop)()
+	responses, err := tenurev1.NewWatchServiceClient(conn).Watch(watching, request)
+	if err != nil {
+		return failure(err)
+	}
+	// The parts of a snapshot received so far; of a lock that changed meanwhile, the last state.
+	var groups []*tenurev1.Group
+	locks := map[string]*tenurev1.Lock{}
+	for {
+		response, err := responses.Recv()
+		if err != nil {
+			return failure(err)
+		}
+		after := response.Revision
+		if snapshot := response.GetSnapshot(); snapshot != nil {
+			for _, lock := range snapshot.Locks {
+				locks[lock.Name] = lock
+			}
+			groups = append(groups, snapshot.Groups...)
+			if snapshot.More {
 				continue
 			}
-			select {
-			case <-ready:
-			case <-ctx.Done():
+			snapshot.Groups, snapshot.Locks = groups, nil
+			for _, name := range slices.Sorted(maps.Keys(locks)) {
+				snapshot.Locks = append(snapshot.Locks, locks[name])
 			}
 		}
-	}
-}
-
-func watchEventOf(wire *tenurev1.WatchResponse) WatchEvent {
-	switch kind := wire.Kind.(type) {
-	case *tenurev1.WatchResponse_Snapshot:
-		return WatchEvent{
-			Kind: WatchSnapshot, Revision: wire.Revision, Locks: each(kind.Snapshot.Locks, lockOf),
-			Groups: each(kind.Snapshot.Groups, groupOf),
+		if response.GetHistoryGone() != nil {
+			clear(locks)
+			groups, after = nil, 0
 		}
-	case *tenurev1.WatchResponse_Events:
-		return WatchEvent{
-			Kind: WatchEvents, Revision: wire.Revision, Events: eventsOf(kind.Events.Events),
-			GroupEvents: each(kind.Events.GroupEvents, groupEventOf), Groups: each(kind.Events.Groups, groupOf),
+		request.AfterRevision = after
+		if !deliver(response) {
+			return nil
 		}
-	case *tenurev1.WatchResponse_HistoryGone:
-		return WatchEvent{Kind: WatchHistoryGone, Cause: word(kind.HistoryGone.Cause.String(), "HISTORY_GONE_CAUSE_")}
-	default:
-		return WatchEvent{Kind: WatchProgress, Revision: wire.Revision}
 	}
-}
-
-// Whether a watch or another loop that goes on for ever is over: its context, or its client.
-func isOver(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, ErrClosed)
 }

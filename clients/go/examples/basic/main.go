@@ -1,4 +1,4 @@
-// Command basic waits for a lock, works under it, and gives it back.
+// Command basic waits for a lock, works under it, and releases it.
 //
 // go run ./basic, with a server of TENURE_ENDPOINTS (default: this machine's port 7420).
 package main
@@ -31,7 +31,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("acquired token=%d\n", guard.Token())
-	// Each write goes along with the token; work that takes long looks whether the lock is still there.
+	// The token is sent with each write; long work checks whether the lock is still held.
 	fmt.Printf("valid=%t\n", guard.IsValid())
 	if err := guard.Release(ctx); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Command fenced_write writes under a lock to a database that turns away whoever has lost the lock, be he paused in the middle of
-// it.
+// Command fenced_write writes under a lock to a database that rejects a former holder, even one that was paused in the
+// middle of a write.
 //
 // go run ./fenced_write work.db, with a server of TENURE_ENDPOINTS (default: this machine's port 7420).
 package main
@@ -60,7 +60,8 @@ func run(ctx context.Context, file string) error {
 		return err
 	}
 
-	// Had the first holder been paused instead, the next one would have got the lock after the TTL, and gone on like this.
+	// Had the first holder been paused instead, the next one would have got the lock after the TTL, and gone on like
+	// this.
 	next, err := lock.Acquire(ctx)
 	if err != nil {
 		return err

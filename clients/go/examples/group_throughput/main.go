@@ -1,8 +1,9 @@
-// Command group_throughput has copies that share a total throughput: each prints what it may use, whenever that changes.
+// Command group_throughput has copies that share a total throughput: each prints what it may use, whenever that
+// changes.
 //
-// go run ./group_throughput NAME, several times, with a server of TENURE_ENDPOINTS (default: this machine's port 7420); `tenure
-// group set throughput 1000` sets the total. Start and kill copies, set another total, and see the shares. With `exact` after the
-// name, the shares make the total exactly: the first members get what the division leaves over.
+// go run ./group_throughput NAME, several times, with a server of TENURE_ENDPOINTS (default: this machine's port 7420);
+// `tenure group set throughput 1000` sets the total. Start and kill copies, set another total, and see the shares. With
+// `exact` after the name, the shares make the total exactly: the first members get what the division leaves over.
 package main
 
 import (
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tenure-lock/tenure/clients/go/tenure"
+	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
 func main() {
@@ -35,7 +37,7 @@ func main() {
 }
 
 // The total, which is the group's config: 0 while there is none.
-func total(group *tenure.GroupInfo) int {
+func total(group *tenurev1.Group) int {
 	if group.Config == nil {
 		return 0
 	}
@@ -47,23 +49,23 @@ func total(group *tenure.GroupInfo) int {
 }
 
 // The same for all: what the division leaves over is not used.
-func evenly(group *tenure.GroupInfo) tenure.Assignments {
+func evenly(group *tenurev1.Group) tenure.Assignments {
 	share := total(group) / len(group.Members)
-	return group.Assign(func(int, *tenure.GroupMember) string { return strconv.Itoa(share) })
+	return tenure.Assign(group, func(int, *tenurev1.GroupMember) string { return strconv.Itoa(share) })
 }
 
 // All of it: the members that joined first get one more each, as far as that goes.
-func exactly(group *tenure.GroupInfo) tenure.Assignments {
+func exactly(group *tenurev1.Group) tenure.Assignments {
 	share, rest := total(group)/len(group.Members), total(group)%len(group.Members)
-	return group.Assign(func(place int, _ *tenure.GroupMember) string {
-		if place < rest {
+	return tenure.Assign(group, func(index int, _ *tenurev1.GroupMember) string {
+		if index < rest {
 			return strconv.Itoa(share + 1)
 		}
 		return strconv.Itoa(share)
 	})
 }
 
-func run(ctx context.Context, name string, divide func(*tenure.GroupInfo) tenure.Assignments) error {
+func run(ctx context.Context, name string, divide func(*tenurev1.Group) tenure.Assignments) error {
 	client, err := tenure.Connect(tenure.FromEnv())
 	if err != nil {
 		return err
@@ -87,12 +89,12 @@ func run(ctx context.Context, name string, divide func(*tenure.GroupInfo) tenure
 }
 
 func report(standing tenure.Standing) string {
-	share, some := standing.Assignment()
+	share, isAssigned := standing.Assignment()
 	switch {
 	case standing.Lost != nil:
-		// Nobody else knows of this copy's use any more: it stops until it is a member again.
+		// The others no longer count this copy's use: it stops until it is a member again.
 		return "lost reason=" + strings.TrimPrefix(standing.Lost.Error(), "lost: ")
-	case !some || !standing.IsCurrent():
+	case !isAssigned || !standing.IsCurrent():
 		return ""
 	}
 	role := "member"

@@ -1,7 +1,7 @@
 // Command leader_loop has copies, of which only the leader works: once a second, while it leads.
 //
-// go run ./leader_loop NAME, several times, with a server of TENURE_ENDPOINTS (default: this machine's port 7420). Kill the one
-// that works, and another does.
+// go run ./leader_loop NAME, several times, with a server of TENURE_ENDPOINTS (default: this machine's port 7420). Kill
+// the one that works, and another does.
 package main
 
 import (
@@ -34,7 +34,9 @@ func run(ctx context.Context, name string) error {
 		return err
 	}
 	// snippet: leader_loop
-	election := client.Election("service_leader", &tenure.ElectionOptions{TTL: 1200 * time.Millisecond, Owner: name})
+	election := client.Election("service_leader", &tenure.LockOptions{
+		Session: tenure.SessionOptions{TTL: 1200 * time.Millisecond, Owner: name},
+	})
 	fmt.Printf("candidate %s\n", name)
 	err = election.LeadEvery(ctx, time.Second, func(_ context.Context, leadership *tenure.Hold) error {
 		fmt.Printf("work token=%d\n", leadership.Token())

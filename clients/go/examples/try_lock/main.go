@@ -1,4 +1,4 @@
-// Command try_lock is a job that starts on several hosts at once: one runs, the others are told who does.
+// Command try_lock is a job that starts on several hosts at once: one runs, the others print which.
 //
 // go run ./try_lock HOST, with a server of TENURE_ENDPOINTS (default: this machine's port 7420).
 package main
@@ -42,7 +42,7 @@ func run(ctx context.Context, host string) error {
 	case busy == nil:
 		fmt.Println("done")
 	case busy.Holder == nil:
-		fmt.Println("busy holder=somebody")
+		fmt.Println("busy holder=unknown")
 	default:
 		fmt.Printf("busy holder=%s\n", busy.Holder.Owner)
 	}

@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/tenure-lock/tenure/clients/go/tenure"
+	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
 func main() {
@@ -27,36 +30,48 @@ func run(ctx context.Context, prefix string) error {
 	if err != nil {
 		return err
 	}
-	for told, err := range client.Watch(ctx, &tenure.WatchOptions{Prefixes: []string{prefix}}) {
+	for response, err := range client.Watch(ctx, &tenurev1.WatchRequest{Prefixes: []string{prefix}}) {
 		if err != nil {
 			return err
 		}
-		switch told.Kind {
-		case tenure.WatchSnapshot:
-			fmt.Printf("snapshot revision=%d\n", told.Revision)
-			for _, lock := range told.Locks {
+		switch kind := response.Kind.(type) {
+		case *tenurev1.WatchResponse_Snapshot:
+			fmt.Printf("snapshot revision=%d\n", response.Revision)
+			for _, lock := range kind.Snapshot.Locks {
 				holder := "nobody"
-				if claim := lock.Holder(); claim != nil {
+				if claim := tenure.HolderOf(lock); claim != nil {
 					holder = claim.Owner
 				}
 				fmt.Printf("lock name=%s holder=%s waiters=%d\n", lock.Name, holder, lock.WaiterCount)
 			}
-		case tenure.WatchEvents:
-			for _, event := range told.Events {
-				owner, vacant := "", ""
-				if event.Claim != nil {
-					owner = event.Claim.Owner
-				}
-				if event.Vacant {
-					vacant = " vacant"
-				}
-				fmt.Printf("%s name=%s revision=%d owner=%s %s%s\n",
-					event.Kind, event.Name, event.Revision, owner, event.EndReason, vacant)
+		case *tenurev1.WatchResponse_Events:
+			for _, event := range kind.Events.Events {
+				report(event)
 			}
-		case tenure.WatchHistoryGone:
-			fmt.Printf("history is gone: %s\n", told.Cause)
-		case tenure.WatchProgress:
+		case *tenurev1.WatchResponse_HistoryGone:
+			fmt.Printf("history is gone: %s\n", word(kind.HistoryGone.Cause, "HISTORY_GONE_CAUSE_"))
 		}
 	}
 	return nil
+}
+
+// Prints an event once for each of its locks.
+func report(event *tenurev1.Event) {
+	reason := ""
+	if event.EndReason != tenurev1.EndReason_END_REASON_UNSPECIFIED {
+		reason = word(event.EndReason, "END_REASON_")
+	}
+	for _, name := range event.Names {
+		vacant := ""
+		if slices.Contains(event.VacantNames, name) {
+			vacant = " vacant"
+		}
+		fmt.Printf("%s name=%s revision=%d owner=%s %s%s\n",
+			word(event.Type, "EVENT_TYPE_"), name, event.Revision, event.GetClaim().GetOwner(), reason, vacant)
+	}
+}
+
+// A value of an enumeration of the contract in one lowercase word.
+func word(value fmt.Stringer, prefix string) string {
+	return strings.ToLower(strings.TrimPrefix(value.String(), prefix))
 }

@@ -1,4 +1,4 @@
-// Package backoff has the pauses between tries: longer each time, and never the same for all clients.
+// Package backoff has the pauses between attempts: longer each time, and different for each client.
 package backoff
 
 import (
@@ -8,23 +8,17 @@ import (
 
 // Backoff is doubling pauses with jitter: each is drawn from the upper half of its step.
 type Backoff struct {
-	first, longest time.Duration
+	// First is the first step, and Longest the last one.
+	First, Longest time.Duration
 	tries          int
 }
 
-// New begins with pauses of first, and ends with pauses of longest.
-func New(first, longest time.Duration) Backoff {
-	return Backoff{first: first, longest: longest}
-}
-
-// Next is the pause before the next try.
+// Next is the pause before the next attempt.
 func (b *Backoff) Next() time.Duration {
-	step := min(b.first<<min(b.tries, 16), b.longest)
+	step := min(b.First<<min(b.tries, 16), b.Longest)
 	b.tries++
 	return step/2 + rand.N(step/2+1)
 }
 
-// Reset tells that it went well: the next pause is short again.
-func (b *Backoff) Reset() {
-	b.tries = 0
-}
+// Reset starts again with a short pause, after a success.
+func (b *Backoff) Reset() { b.tries = 0 }

@@ -7,7 +7,7 @@ import (
 
 func TestPausesGrowWithinTheirBounds(t *testing.T) {
 	first, longest := 50*time.Millisecond, time.Second
-	b := New(first, longest)
+	b := Backoff{First: first, Longest: longest}
 	var pauses []time.Duration
 	for range 40 {
 		pauses = append(pauses, b.Next())
@@ -20,7 +20,7 @@ func TestPausesGrowWithinTheirBounds(t *testing.T) {
 	}
 	for _, pause := range pauses[20:] {
 		if pause < longest/2 || pause > longest {
-			t.Errorf("a late one: %v", pause)
+			t.Errorf("a later one: %v", pause)
 		}
 	}
 	b.Reset()

@@ -1,5 +1,5 @@
-// Package clock has the one clock by which the client decides: it runs while the machine is suspended, where the platform has
-// such a clock.
+// Package clock has the clock by which the client decides: it runs while the machine is suspended, where the platform
+// has such a clock.
 package clock
 
 import (
@@ -22,6 +22,4 @@ func (m Moment) After(d time.Duration) Moment {
 }
 
 // Since is what has passed since an earlier moment; zero if that is a later one.
-func (m Moment) Since(earlier Moment) time.Duration {
-	return max(0, time.Duration(m-earlier))
-}
+func (m Moment) Since(earlier Moment) time.Duration { return max(0, time.Duration(m-earlier)) }

@@ -19,7 +19,7 @@ func TestMomentsSaturate(t *testing.T) {
 	}
 }
 
-func TestTheClockDoesNotRunBackwards(t *testing.T) {
+func TestClockDoesNotRunBackwards(t *testing.T) {
 	before := Now()
 	if now := Now(); now < before {
 		t.Errorf("%v after %v", now, before)

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Now is the present moment. The runtime's monotonic clock would stop in suspend, and a process that slept through its TTL
-// would believe itself valid.
+// Now is the present moment. The runtime's monotonic clock stops in suspend, and a process that was suspended for its
+// TTL would consider itself valid.
 func Now() Moment {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {

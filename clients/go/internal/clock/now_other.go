@@ -7,6 +7,4 @@ import "time"
 var start = time.Now()
 
 // Now is the present moment, on a platform whose clocks may stop while the machine is suspended.
-func Now() Moment {
-	return Moment(time.Since(start))
-}
+func Now() Moment { return Moment(time.Since(start)) }
