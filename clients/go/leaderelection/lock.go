@@ -1,16 +1,18 @@
-// Package leaderelection lets the leader election of Kubernetes' client-go use a lock of Tenure in place of a Lease. A controller
-// switches by one line:
+// Package leaderelection lets the leader election of Kubernetes' client-go use a lock of Tenure in place of a Lease. A
+// controller switches by one line:
 //
-//	Lock: leaderelection.NewLock(client, "my-controller", identity, renewDeadline, retryPeriod)
+//	Lock: leaderelection.NewLock(client, "my-controller", identity, nil)
 //
-// The lock of Tenure is what decides; the record that client-go looks at is made from it.
+// The lock of Tenure decides; the record that client-go reads is made from it.
 package leaderelection
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -20,29 +22,45 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/tenure-lock/tenure/clients/go/tenure"
+	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
 const (
-	// The TTL, as quarters of the time for which the hold has to be good: when a renewal is due, which is after a third of the TTL,
-	// it still is (less drift and margin, which are six in a hundred of the TTL).
-	ttlQuarters = 7
-	// What an elector may take longer than it is set to, as a part of the renew deadline.
+	// What an elector may take longer than it is configured to, as a part of the renew deadline.
 	slackDivisor = 10
+	// The least TTL as a part of the time for which a session is to be valid: the rest is for drift and for the client
+	// to act.
+	ttlNumerator, ttlDenominator = 10, 9
 	// The label of a claim that has the record.
 	recordLabel = "leader-election-record"
 )
 
-// Lock is a lock of Tenure as client-go's leader election wants it.
+// Options of a Lock. The zero value and nil are the defaults.
+type Options struct {
+	// RenewDeadline is that of the elector (LeaderElectionConfig). Default: 10 s, as in Kubernetes.
+	RenewDeadline time.Duration
+	// RetryPeriod is that of the elector. Default: 2 s, as in Kubernetes.
+	RetryPeriod time.Duration
+	// DisconnectGrace is how long the leadership outlives the leader's connection, as in tenure.SessionOptions: at
+	// least the renew deadline and the retry period together and a quarter of that, at most the lease duration.
+	// Default: none, the lease duration alone applies.
+	DisconnectGrace time.Duration
+	// Metadata are further labels on the claim. Default: none.
+	Metadata map[string]string
+}
+
+// Lock is a lock of Tenure as client-go's leader election requires it.
 type Lock struct {
 	client   *tenure.Client
 	name     string
 	identity string
-	// For how long after an update the elector may go on leading, whatever happens.
+	options  Options
+	// How long after an update the elector may continue to lead, whatever happens.
 	term time.Duration
 
 	mu    sync.Mutex
 	guard *tenure.Guard
-	// The one under which it was taken.
+	// The record under which it was acquired.
 	record resourcelock.LeaderElectionRecord
 	// Until then the elector may believe that it still leads by a hold that was lost.
 	barredUntil time.Time
@@ -50,18 +68,23 @@ type Lock struct {
 
 var _ resourcelock.Interface = (*Lock)(nil)
 
-// NewLock is a candidate's part in the election of this name. The identity tells candidates apart: at most 255 bytes.
+// NewLock is a candidacy in the election of this name. The identity distinguishes candidates: at most 255 bytes.
 //
-// The renew deadline and the retry period are those of the elector (LeaderElectionConfig). An elector that hears of nothing goes on
-// leading for both together: so it is told to go on only while the hold is good for that long and a tenth of the renew deadline more.
-// The session's TTL is one and three quarters of that; as long is a leader that died waited for.
-func NewLock(client *tenure.Client, name, identity string, renewDeadline, retryPeriod time.Duration) *Lock {
-	return &Lock{
-		client: client, name: name, identity: identity, term: renewDeadline + retryPeriod + renewDeadline/slackDivisor,
+// The lease duration of the elector is the TTL of the session, and so the time after which a leader that died is
+// replaced. An elector whose updates fail continues to lead for its renew deadline and retry period together: an update
+// succeeds only while the hold is valid for that long and a tenth of the renew deadline more, and a lease duration that
+// is too short for that is raised.
+func NewLock(client *tenure.Client, name, identity string, options *Options) *Lock {
+	lock := &Lock{client: client, name: name, identity: identity}
+	if options != nil {
+		lock.options = *options
 	}
+	deadline := cmp.Or(lock.options.RenewDeadline, 10*time.Second)
+	lock.term = deadline + cmp.Or(lock.options.RetryPeriod, 2*time.Second) + deadline/slackDivisor
+	return lock
 }
 
-// Hold is what is held while this candidate leads, with the fencing token; nil else.
+// Hold is what is held while this candidate leads, with the fencing token; nil otherwise.
 func (l *Lock) Hold() *tenure.Hold {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,44 +94,67 @@ func (l *Lock) Hold() *tenure.Hold {
 	return l.guard.Hold
 }
 
-// Get tells who leads. Not found: nobody. Of itself it is told without asking: an elector that is about to stop must not wait for
-// a server that does not answer.
+// Get is the record of the leader; without a leader, that of the last one without its identity. Not found: there never
+// was one. The own record needs no call: an elector that is about to stop must not wait for a server that does not
+// reply.
 func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	l.mu.Lock()
-	guard, record := l.guard, l.record
+	guard, record, isBarred := l.guard, l.record, time.Now().Before(l.barredUntil)
 	l.mu.Unlock()
-	switch {
-	case guard != nil && guard.IsValid():
-	case guard != nil || l.isBarred():
+	if guard != nil && !guard.IsValid() || guard == nil && isBarred {
 		return nil, nil, errLost
-	default:
-		lock, err := l.client.GetLock(ctx, l.name)
-		if err != nil {
+	}
+	if guard == nil {
+		var err error
+		if record, err = l.read(ctx); err != nil {
 			return nil, nil, err
 		}
-		holder := lock.Holder()
-		if holder == nil {
-			return nil, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "locks"}, l.name)
-		}
-		record = resourcelock.LeaderElectionRecord{HolderIdentity: holder.Owner}
-		if text := holder.Metadata[recordLabel]; text != "" {
-			if err := json.Unmarshal([]byte(text), &record); err != nil {
-				return nil, nil, fmt.Errorf("the label %s of lock %q: %w", recordLabel, l.name, err)
-			}
-		}
 	}
-	// It is held at this very moment: to the elector, which looks for changes, that is a renewal.
+	// It is held at this moment: to the elector, which looks for changes, that is a renewal.
 	record.RenewTime = metav1.NewTime(time.Now())
 	raw, err := json.Marshal(record)
 	return &record, raw, err
 }
 
-// Create takes the lock if nobody has it.
+func (l *Lock) read(ctx context.Context) (record resourcelock.LeaderElectionRecord, err error) {
+	reply, err := l.client.GetLock(ctx, &tenurev1.GetLockRequest{Name: l.name})
+	if err != nil {
+		return record, err
+	}
+	if holder := tenure.HolderOf(reply.Lock); holder != nil {
+		record, err = decode(holder.Metadata)
+		record.HolderIdentity = cmp.Or(record.HolderIdentity, holder.Owner)
+		return record, err
+	}
+	request := &tenurev1.ListHistoryRequest{Name: l.name}
+	for entry, err := range tenure.Pages(ctx, l.client.ListHistory, request, (*tenurev1.ListHistoryResponse).GetEntries) {
+		if err != nil {
+			return record, err
+		}
+		if hold := entry.GetHold(); hold != nil {
+			record, err = decode(hold.Metadata)
+			record.HolderIdentity = ""
+			return record, err
+		}
+	}
+	return record, apierrors.NewNotFound(schema.GroupResource{Resource: "locks"}, l.name)
+}
+
+func decode(metadata map[string]string) (record resourcelock.LeaderElectionRecord, err error) {
+	if text := metadata[recordLabel]; text != "" {
+		if err = json.Unmarshal([]byte(text), &record); err != nil {
+			err = fmt.Errorf("the label %s: %w", recordLabel, err)
+		}
+	}
+	return record, err
+}
+
+// Create acquires the lock if it is free.
 func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.Update(ctx, record)
 }
 
-// Update keeps the lock, or takes it if nobody has it. With a record that names no holder it gives it back.
+// Update renews the hold, or acquires the lock if it is free. With a record without a holder it releases the lock.
 func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,13 +162,13 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	case record.HolderIdentity == "":
 		return l.release(ctx)
 	case l.guard != nil:
-		return l.keep(ctx)
+		return l.renew(ctx)
 	default:
-		return l.take(ctx, record)
+		return l.acquire(ctx, record)
 	}
 }
 
-// Gives the lock back. Waits for that only while it is safe to go on leading meanwhile; it is tried further all the same.
+// Releases the lock. Waits for that only while it is safe to lead meanwhile; the release is repeated in the background.
 func (l *Lock) release(ctx context.Context) error {
 	guard := l.guard
 	l.guard = nil
@@ -135,22 +181,25 @@ func (l *Lock) release(ctx context.Context) error {
 	return guard.Release(waiting)
 }
 
-func (l *Lock) keep(ctx context.Context) error {
+func (l *Lock) renew(ctx context.Context) error {
+	if err := l.guard.Session().Renew(ctx); err != nil && l.guard.IsValid() {
+		return err
+	}
 	if err := l.guard.Err(); err != nil {
-		// An evicted hold leaves its session, which ends with this.
+		// The session of an evicted hold is still open.
 		_ = l.guard.Release(ctx)
 		l.guard = nil
-		// Taken again at once it would be another term, of which the elector would not know.
+		// Acquired again at once it would be another term, of which the elector would not know.
 		l.barredUntil = time.Now().Add(l.term)
 		return err
 	}
 	if left := time.Until(l.guard.Session().ValidUntil()); left < l.term {
-		return fmt.Errorf("lock %q is good for %v only: a renewal is overdue", l.name, left)
+		return fmt.Errorf("lock %q is valid for %v only: the elector needs %v", l.name, left, l.term)
 	}
 	return nil
 }
 
-func (l *Lock) take(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *Lock) acquire(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	if time.Now().Before(l.barredUntil) {
 		return errLost
 	}
@@ -158,9 +207,15 @@ func (l *Lock) take(ctx context.Context, record resourcelock.LeaderElectionRecor
 	if err != nil {
 		return err
 	}
+	metadata := map[string]string{recordLabel: string(text)}
+	maps.Copy(metadata, l.options.Metadata)
+	leaseDuration := time.Duration(record.LeaseDurationSeconds) * time.Second
 	guard, busy, err := l.client.Lock(l.name, &tenure.LockOptions{
-		Session:  tenure.SessionOptions{TTL: l.term / 4 * ttlQuarters, Owner: l.identity},
-		Metadata: map[string]string{recordLabel: string(text)},
+		Session: tenure.SessionOptions{
+			TTL: max(leaseDuration, l.term*ttlNumerator/ttlDenominator), Owner: l.identity,
+			DisconnectGrace: l.options.DisconnectGrace,
+		},
+		Metadata: metadata,
 	}).TryAcquire(ctx)
 	switch {
 	case err != nil:
@@ -172,22 +227,16 @@ func (l *Lock) take(ctx context.Context, record resourcelock.LeaderElectionRecor
 	return nil
 }
 
-func (l *Lock) isBarred() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return time.Now().Before(l.barredUntil)
-}
-
 var (
 	errHeld = errors.New("another candidate holds it")
-	errLost = errors.New("the lock was lost, and is not taken again before this candidate has stopped")
+	errLost = errors.New("the lock was lost, and is not acquired again before this candidate has stopped")
 )
 
-// RecordEvent does nothing: the history of the lock has what happened.
+// RecordEvent has no effect: the history of the lock has the events.
 func (l *Lock) RecordEvent(string) {}
 
 // Identity is this candidate's.
 func (l *Lock) Identity() string { return l.identity }
 
-// Describe tells which lock it is, for people.
+// Describe names the lock, for people.
 func (l *Lock) Describe() string { return "tenure/" + l.client.Namespace() + "/" + l.name }

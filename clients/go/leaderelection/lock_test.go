@@ -15,20 +15,21 @@ import (
 
 	"github.com/tenure-lock/tenure/clients/go/leaderelection"
 	"github.com/tenure-lock/tenure/clients/go/tenure"
+	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
 const (
 	patience      = 60 * time.Second
-	leaseDuration = 3 * time.Second
+	leaseDuration = 4 * time.Second
 	renewDeadline = 2 * time.Second
 	retryPeriod   = 200 * time.Millisecond
 )
 
-// Where a server of its own listens.
+// The address of a server for this test.
 func startServer(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("TENURED") == "" {
-		t.Skip("TENURED does not tell where the server is")
+		t.Skip("TENURED is not the path of a server")
 	}
 	address, folder := "", t.TempDir()
 	eventually(t, "the server listens", func() bool {
@@ -48,7 +49,7 @@ func startServer(t *testing.T) string {
 			_ = server.Process.Kill()
 			<-ended
 		})
-		// Somebody else may have taken the port meanwhile.
+		// Another program may have taken the port meanwhile.
 		return listens(address, ended)
 	})
 	return address
@@ -75,11 +76,11 @@ func listens(address string, ended <-chan struct{}) bool {
 }
 
 // Waits for a condition.
-func eventually(t *testing.T, what string, so func() bool) {
+func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !so(); {
+	for deadline := time.Now().Add(patience); !holds(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("in vain: %s", what)
+			t.Fatalf("timed out: %s", what)
 		}
 	}
 }
@@ -94,7 +95,7 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// A way to the server, until it is cut. Answers where it begins.
+// A relay to the server, until it is cut.
 func startRelay(t *testing.T, to string) (address string, cut func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -133,9 +134,9 @@ func startRelay(t *testing.T, to string) (address string, cut func()) {
 	return listener.Addr().String(), cut
 }
 
-// A candidate that runs client-go's elector. Its name is told to started and stopped as it leads and does no more.
+// A candidate that runs client-go's elector, and reports when it begins and stops leading.
 type candidate struct {
-	name    string
+	client  *tenure.Client
 	lock    *leaderelection.Lock
 	started chan uint64
 	stopped chan time.Time
@@ -144,13 +145,20 @@ type candidate struct {
 
 func startCandidate(t *testing.T, name, server string) *candidate {
 	t.Helper()
+	return startCandidateWith(t, name, server, leaderelection.Options{})
+}
+
+func startCandidateWith(t *testing.T, name, server string, further leaderelection.Options) *candidate {
+	t.Helper()
+	options := &further
+	options.RenewDeadline, options.RetryPeriod = renewDeadline, retryPeriod
 	client, err := tenure.Connect(&tenure.Options{Endpoints: []string{server}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	c := &candidate{
-		name: name, lock: leaderelection.NewLock(client, "my-controller", name, renewDeadline, retryPeriod),
+		client: client, lock: leaderelection.NewLock(client, "my-controller", name, options),
 		started: make(chan uint64, 1), stopped: make(chan time.Time, 1), stop: stop,
 	}
 	elector, err := client_go.NewLeaderElector(client_go.LeaderElectionConfig{
@@ -188,12 +196,12 @@ func receive[T any](t *testing.T, what string, from <-chan T) T {
 	case value := <-from:
 		return value
 	case <-time.After(patience):
-		t.Fatalf("in vain: %s", what)
+		t.Fatalf("timed out: %s", what)
 		panic("unreachable")
 	}
 }
 
-func TestALeaderThatStopsIsFollowedAtOnce(t *testing.T) {
+func TestLeaderThatStopsIsReplacedAtOnce(t *testing.T) {
 	server := startServer(t)
 	first := startCandidate(t, "first", server)
 	token := receive(t, "the first leads", first.started)
@@ -202,13 +210,21 @@ func TestALeaderThatStopsIsFollowedAtOnce(t *testing.T) {
 	if err != nil || record.HolderIdentity != "first" || record.AcquireTime.IsZero() {
 		t.Fatalf("%+v %v", record, err)
 	}
-	// It goes on for longer than all deadlines.
+	// It leads for longer than all deadlines.
+	renewed := record.RenewTime.Add(leaseDuration + renewDeadline)
+	eventually(t, "the first is still renewed", func() bool {
+		record, _, err := second.lock.Get(context.Background())
+		if err != nil || record.HolderIdentity != "first" {
+			t.Fatalf("%+v %v", record, err)
+		}
+		return record.RenewTime.After(renewed)
+	})
 	select {
 	case <-second.started:
 		t.Fatal("two lead")
 	case <-first.stopped:
-		t.Fatal("it leads no more")
-	case <-time.After(leaseDuration + renewDeadline):
+		t.Fatal("it has stopped")
+	default:
 	}
 	first.stop()
 	receive(t, "the first stops", first.stopped)
@@ -217,7 +233,7 @@ func TestALeaderThatStopsIsFollowedAtOnce(t *testing.T) {
 	}
 }
 
-func TestALeaderThatIsCutOffStopsBeforeTheNextOneLeads(t *testing.T) {
+func TestLeaderThatIsCutOffStopsBeforeTheNextOneLeads(t *testing.T) {
 	server := startServer(t)
 	way, cut := startRelay(t, server)
 	first := startCandidate(t, "first", way)
@@ -231,7 +247,7 @@ func TestALeaderThatIsCutOffStopsBeforeTheNextOneLeads(t *testing.T) {
 	}
 }
 
-func TestALeaderThatIsEvictedDoesNotLeadAgainUnawares(t *testing.T) {
+func TestEvictedLeaderStopsBeforeItLeadsAgain(t *testing.T) {
 	server := startServer(t)
 	first := startCandidate(t, "first", server)
 	token := receive(t, "the first leads", first.started)
@@ -241,14 +257,58 @@ func TestALeaderThatIsEvictedDoesNotLeadAgainUnawares(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if _, err := operator.Evict(ctx, "my-controller", tenure.EvictOptions{Operator: "ops", Token: token}); err != nil {
+	request := &tenurev1.EvictRequest{Name: "my-controller", Operator: "ops", Token: token}
+	if _, err := operator.Evict(ctx, request); err != nil {
 		t.Fatal(err)
 	}
 	receive(t, "the first stops", first.stopped)
-	if lock, err := operator.GetLock(ctx, "my-controller"); err != nil || lock.Holder() != nil {
-		t.Errorf("%+v %v", lock, err)
+	reply, err := operator.GetLock(ctx, &tenurev1.GetLockRequest{Name: "my-controller"})
+	if err != nil || tenure.HolderOf(reply.Lock) != nil {
+		t.Errorf("%+v %v", reply, err)
 	}
 	if err := operator.Close(ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestLeaderTransitionsAreCounted(t *testing.T) {
+	server := startServer(t)
+	for transitions, name := range []string{"first", "second", "first"} {
+		c := startCandidate(t, name, server)
+		receive(t, "it leads", c.started)
+		record, _, err := c.lock.Get(context.Background())
+		if err != nil || record.LeaderTransitions != transitions || record.HolderIdentity != name {
+			t.Errorf("%d: %+v %v", transitions, record, err)
+		}
+		c.stop()
+		receive(t, "it stops", c.stopped)
+		eventually(t, "the lock is free", func() bool {
+			reply, err := c.client.GetLock(context.Background(), &tenurev1.GetLockRequest{Name: "my-controller"})
+			return err == nil && tenure.HolderOf(reply.Lock) == nil
+		})
+	}
+}
+
+func TestLeaseDurationGraceAndMetadataHaveTheirEffect(t *testing.T) {
+	const grace = 3500 * time.Millisecond
+	server := startServer(t)
+	c := startCandidateWith(t, "first", server, leaderelection.Options{
+		DisconnectGrace: grace, Metadata: map[string]string{"zone": "east"},
+	})
+	receive(t, "it leads", c.started)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	reply, err := c.client.GetLock(ctx, &tenurev1.GetLockRequest{Name: "my-controller"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder := tenure.HolderOf(reply.Lock)
+	if holder.GetMetadata()["zone"] != "east" || holder.GetOwner() != "first" {
+		t.Errorf("%+v", holder)
+	}
+	session, err := c.client.GetSession(ctx, &tenurev1.GetSessionRequest{SessionId: holder.GetSessionId()})
+	got := session.GetSession()
+	if err != nil || got.Ttl.AsDuration() != leaseDuration || got.DisconnectGrace.AsDuration() != grace {
+		t.Errorf("%+v %v", session, err)
 	}
 }
