@@ -12,6 +12,8 @@ use crate::error::{Error, Result};
 
 /// The default address of a server.
 const DEFAULT_ENDPOINT: &str = "http://127.0.0.1:7420";
+/// The default port of a server.
+const DEFAULT_PORT: u16 = 7420;
 
 /// How to reach the service.
 ///
@@ -80,7 +82,7 @@ impl ClientOptions {
         }
     }
 
-    /// The servers, as URLs (`http://` may be omitted). They are equals: the client uses one at a time and fails over
+    /// The servers, as URLs (`http://`, and the port 7420, may be omitted). They are equals: the client uses one at a time and fails over
     /// to the next.
     pub fn endpoints(self, endpoints: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { endpoints: endpoints.into_iter().map(Into::into).collect(), ..self }
@@ -116,14 +118,21 @@ impl ClientOptions {
 }
 
 fn url(endpoint: &str) -> Result<Uri> {
+    let invalid = |problem: &str| Error::invalid("endpoints", format!("\"{endpoint}\" {problem}"));
     let text = endpoint.trim();
     let text = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    let uri: Uri =
-        text.parse().map_err(|error| Error::invalid("endpoints", format!("\"{endpoint}\" is no URL: {error}")))?;
-    match (uri.scheme_str(), uri.authority()) {
-        (Some("http" | "https"), Some(_)) => Ok(uri),
-        _ => Err(Error::invalid("endpoints", format!("\"{endpoint}\" is not http://HOST:PORT or https://HOST:PORT"))),
+    let mut uri: Uri = text.parse().map_err(|error| invalid(&format!("is no URL: {error}")))?;
+    let (Some("http" | "https"), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+        return Err(invalid("is not http://HOST:PORT or https://HOST:PORT"));
+    };
+    if authority.as_str() == authority.host() {
+        let mut parts = uri.clone().into_parts();
+        parts.authority = format!("{authority}:{DEFAULT_PORT}").parse().ok();
+        uri = Uri::from_parts(parts).map_err(|error| invalid(&format!("is no URL: {error}")))?;
+    } else if uri.port_u16().is_none_or(|port| port == 0) {
+        return Err(invalid("has a port that is not 1 to 65535"));
     }
+    Ok(uri)
 }
 
 fn split(endpoints: &str) -> Vec<String> {
@@ -156,8 +165,17 @@ mod tests {
     }
 
     #[test]
+    fn endpoints_without_a_port_have_the_default_one() {
+        let options = ClientOptions::from("a, https://[::1], http://b/, c:1");
+        let urls = options.urls().unwrap();
+        let urls: Vec<_> = urls.iter().map(ToString::to_string).collect();
+        assert_eq!(urls, ["http://a:7420/", "https://[::1]:7420/", "http://b:7420/", "http://c:1/"]);
+    }
+
+    #[test]
     fn invalid_endpoints_are_rejected() {
-        for endpoints in ["", "ftp://a", "https://", "http://", "http://a b"] {
+        for endpoints in ["", "ftp://a", "https://", "http://", "http://a b", "a:0", "a:99999", "a:x", "a:", "[::1]:0"]
+        {
             let refused = ClientOptions::from(endpoints).urls();
             assert!(matches!(refused, Err(Error::Invalid { field: "endpoints", .. })), "{endpoints:?}: {refused:?}");
         }

@@ -1,5 +1,6 @@
 //! The options of a session.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tenure_proto::v1;
@@ -18,9 +19,11 @@ pub struct SessionOptions {
 
 /// The default TTL.
 const TTL: Duration = Duration::from_secs(10);
+/// The contract's bound of an owner label.
+const OWNER_BYTES: usize = 255;
 
 impl SessionOptions {
-    /// A TTL of 10 s, no disconnect grace, a fresh id, no owner, no metadata.
+    /// A TTL of 10 s, no disconnect grace, a fresh id, the program and its host as the owner, no metadata.
     pub fn new() -> Self {
         Self::default()
     }
@@ -52,7 +55,8 @@ impl SessionOptions {
         self
     }
 
-    /// The owner label, for people: a host, a pod, a job. At most 255 bytes. Default: empty.
+    /// The owner label, for people: a host, a pod, a job. At most 255 bytes. Default: this program and its host, as in
+    /// `worker@host-1`.
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
         self.declared.owner = owner.into();
         self
@@ -91,8 +95,23 @@ impl SessionOptions {
         if declared.session_id.is_empty() {
             declared.session_id = uuid::Uuid::now_v7().to_string();
         }
+        if declared.owner.is_empty() {
+            declared.owner = default_owner();
+        }
         Ok(declared)
     }
+}
+
+/// This program and its host.
+fn default_owner() -> String {
+    let program = std::env::args_os().next().map(PathBuf::from);
+    let program = program.as_deref().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let mut owner = format!("{program}@{}", rustix::system::uname().nodename().to_string_lossy());
+    owner.retain(|character| !character.is_control());
+    while owner.len() > OWNER_BYTES {
+        owner.pop();
+    }
+    owner
 }
 
 /// The setters of the session that is opened for a request, which this field has as well.

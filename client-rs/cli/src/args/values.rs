@@ -2,18 +2,20 @@
 
 use std::time::Duration;
 
-/// One server: `http://host:port`, or `host:port` for short.
+/// One server: `http://host:port`, or `host` for short.
 pub fn endpoint(text: &str) -> Result<String, String> {
     let text = text.trim();
     let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let uri: tonic::transport::Uri = url.parse().map_err(|_| "expected http://host:port".to_owned())?;
-    if !matches!(uri.scheme_str(), Some("http" | "https")) {
+    if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.path().len() > 1 {
         return Err("expected http://host:port or https://host:port".to_owned());
     }
-    if uri.host().is_none_or(str::is_empty) || uri.port().is_none() {
-        return Err("expected a host and a port, such as http://127.0.0.1:7420".to_owned());
+    let url = url.trim_end_matches('/');
+    match uri.authority().map(|authority| (authority.host(), authority.as_str())) {
+        Some((host, authority)) if host == authority => Ok(format!("{url}:7420")),
+        Some(_) if uri.port_u16().is_some_and(|port| port > 0) => Ok(url.to_owned()),
+        _ => Err("expected a port from 1 to 65535, such as http://127.0.0.1:7420".to_owned()),
     }
-    Ok(url.trim_end_matches('/').to_owned())
 }
 
 /// A duration: seconds (`5`, `0.5`), or with units (`1m30s`, `500ms`).
@@ -63,15 +65,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endpoints_may_leave_out_the_scheme() {
+    fn endpoints_may_leave_out_the_scheme_and_the_port() {
         assert_eq!(endpoint("127.0.0.1:7420").unwrap(), "http://127.0.0.1:7420");
         assert_eq!(endpoint(" https://tenure.example:443/ ").unwrap(), "https://tenure.example:443");
-        assert_eq!(endpoint("[::1]:7420").unwrap(), "http://[::1]:7420");
+        assert_eq!(endpoint("[::1]:7421").unwrap(), "http://[::1]:7421");
+        assert_eq!(endpoint("localhost").unwrap(), "http://localhost:7420");
+        assert_eq!(endpoint("https://[::1]/").unwrap(), "https://[::1]:7420");
     }
 
     #[test]
-    fn endpoints_need_a_host_and_a_port() {
-        for wrong in ["", "localhost", "http://", "http://:7420", "ftp://a:1", "a b:1"] {
+    fn endpoints_need_a_host_and_a_valid_port() {
+        for wrong in ["", "http://", "http://:7420", "ftp://a:1", "a b:1", "a:0", "a:99999", "a:"] {
             assert!(endpoint(wrong).is_err(), "{wrong:?} was taken");
         }
     }
