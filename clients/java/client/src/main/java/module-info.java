@@ -3,7 +3,7 @@ module io.tenure.client {
     requires transitive org.jspecify;
     // For the fence only.
     requires static transitive java.sql;
-    requires com.google.protobuf;
+    requires transitive com.google.protobuf;
     requires io.grpc;
     requires io.grpc.netty.shaded;
     requires io.grpc.protobuf;
@@ -12,7 +12,8 @@ module io.tenure.client {
 
     exports io.tenure.client;
     exports io.tenure.client.fence;
+    exports io.tenure.client.v1;
     // What protobuf reads by reflection.
-    exports io.tenure.client.v1 to
+    exports io.tenure.client.status to
             com.google.protobuf;
 }

@@ -1,39 +1,19 @@
 package io.tenure.client;
 
+import io.tenure.client.v1.BusyState;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/** What came of a try. */
-public sealed interface Attempt {
-    /** The guard, if the locks are held. */
-    Optional<Guard> guard();
+/** The outcome of a request that need not wait. */
+public sealed interface Attempt<T extends @Nullable Object> {
+    /** The locks are held; or the body has run under them, with this result. */
+    record Acquired<T extends @Nullable Object>(T value) implements Attempt<T> {}
 
-    /** Whether the locks are held. */
-    default boolean isAcquired() {
-        return guard().isPresent();
-    }
+    /** Another claim holds the locks, or is ahead in the queue: see {@code busy.getHolder()}. */
+    record Busy<T extends @Nullable Object>(BusyState busy) implements Attempt<T> {}
 
-    /**
-     * The locks are held.
-     *
-     * @param held keeps them
-     */
-    record Acquired(Guard held) implements Attempt {
-        @Override
-        public Optional<Guard> guard() {
-            return Optional.of(held);
-        }
-    }
-
-    /**
-     * Somebody else has the locks.
-     *
-     * @param holder who holds, lingers on, or waits ahead for the first of the names that was not free, if that is known
-     */
-    record Busy(@Nullable Claim holder) implements Attempt {
-        @Override
-        public Optional<Guard> guard() {
-            return Optional.empty();
-        }
+    /** What was acquired, if it was. */
+    default Optional<T> acquired() {
+        return this instanceof Acquired<T> acquired ? Optional.ofNullable(acquired.value) : Optional.empty();
     }
 }

@@ -1,59 +1,57 @@
 package io.tenure.client;
 
-import io.tenure.client.internal.Backoff;
+import io.tenure.client.transport.Backoff;
+import io.tenure.client.transport.Connection;
+import io.tenure.client.v1.Claim;
+import io.tenure.client.v1.Event;
+import io.tenure.client.v1.WatchRequest;
+import io.tenure.client.v1.WatchResponse;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
-import java.util.Map;
 import java.util.Optional;
-import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One candidate's part in an election. The leader is whoever holds the lock of the election's name. Immutable: each option answers a
- * new one.
+ * A candidacy in an election. The leader is the holder of the lock of the election's name. Each term has a session of its own.
  *
  * <pre>{@code
  * client.election("service_leader").ttl(Duration.ofSeconds(2)).owner("replica-1")
  *         .leadEvery(Duration.ofSeconds(1), hold -> System.out.println("working under token " + hold.token()));
  * }</pre>
  */
-public final class Election {
+public final class Election extends Request<Election> {
     private static final Logger LOG = System.getLogger(Election.class.getName());
+    /** A loop that waits for its next body reports progress this number of times before it would count as stalled ... */
+    private static final int TICKS_WHILE_WAITING = 3;
+    /** ... and the shortest interval of these reports, in nanoseconds. */
+    private static final long SHORTEST_TICK = 1_000_000;
 
     /** What the leader does. */
     @FunctionalInterface
     public interface Work {
-        /** Runs on the thread that leads, which is interrupted when the leadership is lost or has to be handed over. */
+        /** Runs on the thread that leads, which is interrupted when the leadership is lost or is to be handed over. */
         void run(Hold leadership) throws Exception;
     }
 
-    private final TenureClient client;
     private final String name;
     private final LockRequest request;
-    private final SessionOptions options;
     private final @Nullable Duration stallAfter;
-    private final Map<String, String> metadata;
 
-    Election(TenureClient client, String name) {
-        this(client, name, client.lock(name), SessionOptions.defaults(), null, Map.of());
-    }
-
-    private Election(
-            TenureClient client,
-            String name,
-            LockRequest request,
-            SessionOptions options,
-            @Nullable Duration stallAfter,
-            Map<String, String> metadata) {
-        this.client = client;
+    Election(String name, LockRequest request, @Nullable Duration stallAfter) {
+        super(request.target);
         this.name = name;
         this.request = request;
-        this.options = options;
         this.stallAfter = stallAfter;
-        this.metadata = metadata;
+    }
+
+    @Override
+    Election with(Target changed) {
+        return new Election(name, request.with(changed), stallAfter);
     }
 
     /** The election's name. */
@@ -61,86 +59,54 @@ public final class Election {
         return name;
     }
 
-    /** The options of the session that each term takes. */
-    public Election session(SessionOptions those) {
-        return new Election(client, name, request.session(those), those, stallAfter, metadata);
-    }
-
-    /** How long the leader may be unheard of before another takes over. Default: 10 s. */
-    public Election ttl(Duration ttl) {
-        return session(options.ttl(ttl));
-    }
-
-    /** How long after the leader's connection has broken another takes over: see {@link SessionOptions}. Default: none. */
-    public Election disconnectGrace(Duration grace) {
-        return session(options.disconnectGrace(grace));
-    }
-
-    /** Who this candidate is, for people. Default: empty. */
-    public Election owner(String owner) {
-        return session(options.owner(owner));
-    }
-
-    /** Takes part only while the program makes this progress, also as a mere candidate. */
-    public Election renewWhile(Progress progress) {
-        return session(options.renewWhile(progress));
-    }
-
     /** A label on the candidate, such as the address at which the leader is reached. */
     public Election metadata(String key, String value) {
-        Map<String, String> labels = new TreeMap<>(metadata);
-        labels.put(key, value);
-        return new Election(client, name, request.metadata(labels), options, stallAfter, labels);
+        return new Election(name, request.metadata(key, value), stallAfter);
     }
 
     /** Higher goes first among candidates: -1000 to 1000. Default: 0. */
     public Election priority(int priority) {
-        return with(request.priority(priority), stallAfter);
+        return new Election(name, request.priority(priority), stallAfter);
     }
 
-    /** For at least this long after a candidate was elected no other is, even if it resigns earlier. Default: 0. */
+    /** For at least this long after a candidate was elected, no other is elected, even if it resigns earlier. Default: 0. */
     public Election minHold(Duration minHold) {
-        return with(request.minHold(minHold), stallAfter);
+        return new Election(name, request.minHold(minHold), stallAfter);
     }
 
     /**
-     * The leadership is renewed only while the leader's work makes progress; a leader that hangs is lost within this and the TTL, and
-     * another leads. More than zero. In {@link #leadEvery} the loop tells by itself: this is how long one body may take. In
-     * {@link #lead}, and after {@link #campaign}, the work tells by {@link Hold#tick}. Default: renewed while the client runs.
+     * The leadership is renewed only while the leader's work makes progress. A hung leader loses it within this and the TTL, is
+     * interrupted, and another leads. More than zero. In {@link #leadEvery} the loop reports progress itself: this is the longest time
+     * for one body. In {@link #lead}, and after {@link #campaign}, the work reports it by {@link Hold#tick}. Default: renewed while the
+     * client runs.
      */
     public Election stallAfter(Duration within) {
-        return with(request.stallAfter(within), within);
+        return new Election(name, request.stallAfter(within), within);
     }
 
-    private Election with(LockRequest changed, @Nullable Duration within) {
-        return new Election(client, name, changed, options, within, metadata);
-    }
-
-    /** Waits until this candidate leads. The guard is the leadership: releasing it resigns. */
+    /**
+     * Waits until this candidate leads. Returns its hold of the lock, until whose loss or release it leads: one term, with a token
+     * greater than those of all earlier terms.
+     */
     public Guard campaign() throws InterruptedException {
         return request.acquire();
     }
 
     /**
-     * Campaigns, runs {@code work} on this thread while this candidate leads, and so on for ever: after a loss, and when the work
-     * has returned (it then resigns). The thread is interrupted when the leadership is lost; each time it leads it has a new token.
+     * Campaigns, runs {@code work} on this thread while this candidate leads, and repeats this after a loss, and when the work has
+     * returned (the candidate then resigns). The thread is interrupted when the leadership is lost; each term has a new token.
      *
-     * <p>When the server asks for a handoff, the work may go on until the drain is nearly over; then it is interrupted, and this
+     * <p>When the server asks for a handoff, the work may continue until the drain is nearly over; then it is interrupted, and this
      * candidate resigns, which confirms the handoff.
      *
      * <p>Never returns: interrupt the thread to resign and stop.
      *
-     * @throws TenureException what trying again cannot cure
+     * @throws TenureException errors that a retry cannot fix
      * @throws Exception what the work throws, after resigning
      */
     public void lead(Work work) throws Exception {
-        lead(work, () -> false);
-    }
-
-    /** As {@link #lead(Work)}, until {@code isStopped}: an interrupt alone may come together with the one that a loss brings. */
-    void lead(Work work, BooleanSupplier isStopped) throws Exception {
-        Backoff backoff = Backoff.ofRounds();
-        while (!Thread.interrupted() && !isStopped.getAsBoolean()) {
+        Backoff backoff = Backoff.ofRoles();
+        while (true) {
             Guard term;
             try {
                 term = campaign();
@@ -153,49 +119,106 @@ public final class Election {
                 continue;
             }
             backoff.reset();
-            Term.run(term, work);
+            try {
+                UnderHold.run(
+                        term,
+                        hold -> {
+                            work.run(hold);
+                            return name;
+                        },
+                        true);
+            } catch (TenureException.Lost lost) {
+                LOG.log(Level.WARNING, "the leadership of {0} is {1}", name, lost.getMessage());
+            }
         }
-        throw new InterruptedException("leading was stopped");
     }
 
     /**
-     * Runs {@code work} at once on leading, and then every {@code period} while this candidate leads; campaigns again after a loss.
-     * Work that takes longer than the period delays the next. When the server asks for a handoff, the work that runs may come to its
-     * end within the drain, and no other begins. All else is as with {@link #lead}.
+     * Runs {@code work} at the start of each term, and then every {@code period} while this candidate leads; campaigns again after a
+     * loss. Work that takes longer than the period delays the next. When the server asks for a handoff, the running work may end within
+     * the drain, and no other begins. Otherwise as {@link #lead}.
+     *
+     * @throws TenureException.Invalid for a period that is not more than zero
      */
     public void leadEvery(Duration period, Work work) throws Exception {
         if (period.isZero() || period.isNegative()) {
             throw new TenureException.Invalid("period", "it is not more than zero");
         }
-        lead(new Periodic(period, stallAfter, work));
+        lead(leadership -> {
+            long next = System.nanoTime();
+            // The process may have been paused since the last check; between two bodies there is nothing to drain.
+            while (leadership.isValid() && leadership.transferRequest() == null) {
+                work.run(leadership);
+                leadership.tick();
+                next = Math.max(next + period.toNanos(), System.nanoTime());
+                waitUntil(next, leadership);
+            }
+        });
     }
 
-    /** Leads on a thread of its own, and tells the listener. Close what this answers to resign and stop. */
-    public Leading start(LeadershipListener listener) {
-        return new Leading(this, listener);
+    /** Waits for the next body's time, or a handoff. Waiting is no stall, however long the period is. */
+    private void waitUntil(long next, Hold leadership) throws Exception {
+        long often = stallAfter == null ? Long.MAX_VALUE : stallAfter.toNanos() / TICKS_WHILE_WAITING;
+        CompletableFuture<Handoff> requested = leadership.transferRequested();
+        for (long left = next - System.nanoTime(); left > 0; left = next - System.nanoTime()) {
+            try {
+                requested.get(Math.min(left, Math.max(often, SHORTEST_TICK)), TimeUnit.NANOSECONDS);
+                return;
+            } catch (TimeoutException notYet) {
+                leadership.tick();
+            }
+        }
+        requested.cancel(false);
+        leadership.tick();
     }
 
-    /** Who leads now. */
-    public Optional<Leader> leader() throws InterruptedException {
-        return client.getLock(name).holder().map(Leader::of);
+    /** The claim of the present leader. */
+    public Optional<Claim> leader() throws InterruptedException {
+        return Messages.holder(Messages.getLock(target.connection(), name));
     }
 
-    /** Who leads, now and after each change. Goes on by itself after failures. */
-    public LeaderWatch observe() {
-        return new LeaderWatch(client.watch(WatchOptions.ofNames(name)), name);
+    /** The claim of the leader, now and after each change; empty while there is no leader. Continues by itself after failures. */
+    public Watch<Optional<Claim>> observe() {
+        Connection connection = target.connection();
+        return new Watch<>(connection, WatchRequest.newBuilder().addNames(name).build(), new Leaders(name));
     }
 
-    /**
-     * Who leads.
-     *
-     * @param token the fencing token of the leadership
-     * @param sessionId the leader's session
-     * @param owner the leader's owner label
-     * @param metadata the leader's labels
-     */
-    public record Leader(long token, String sessionId, String owner, Map<String, String> metadata) {
-        static Leader of(Claim claim) {
-            return new Leader(claim.token(), claim.sessionId(), claim.owner(), claim.metadata());
+    /** Reads the changes of the leader from a watch. */
+    private static final class Leaders implements Function<WatchResponse, Optional<Optional<Claim>>> {
+        private final String name;
+        private @Nullable Optional<Claim> leader;
+
+        Leaders(String name) {
+            this.name = name;
+        }
+
+        @Override
+        public Optional<Optional<Claim>> apply(WatchResponse response) {
+            Optional<Claim> before = leader;
+            if (response.hasSnapshot()) {
+                leader = response.getSnapshot().getLocksList().stream()
+                        .filter(lock -> lock.getName().equals(name))
+                        .findFirst()
+                        .flatMap(Messages::holder);
+            }
+            response.getEvents().getEventsList().forEach(this::apply);
+            return leader == null || leader.equals(before) ? Optional.empty() : Optional.of(leader);
+        }
+
+        private void apply(Event event) {
+            switch (event.getType()) {
+                case EVENT_TYPE_GRANTED, EVENT_TYPE_TRANSFERRED, EVENT_TYPE_UPDATED ->
+                    leader = Optional.of(event.getClaim());
+                case EVENT_TYPE_ENDED, EVENT_TYPE_LINGERING -> {
+                    // The end of a waiter's claim changes nothing.
+                    boolean isOfLeader = leader != null
+                            && leader.filter(claim ->
+                                            claim.getToken() == event.getClaim().getToken())
+                                    .isPresent();
+                    leader = isOfLeader ? Optional.empty() : leader;
+                }
+                default -> {}
+            }
         }
     }
 }

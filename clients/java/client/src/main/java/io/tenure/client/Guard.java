@@ -1,99 +1,107 @@
 package io.tenure.client;
 
-import io.tenure.client.internal.HoldPresence;
+import io.tenure.client.transport.Clock;
+import io.tenure.client.transport.Connection;
+import io.tenure.client.v1.LockServiceGrpc;
+import io.tenure.client.v1.TransferRequest;
+import io.tenure.client.v1.UpdateClaimRequest;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Keeps what is held, until it is released or closed. Nothing else gives it back: a guard that is forgotten is held on until the
- * client is closed.
- */
+/** Owns a hold, until it is released or closed: a guard that is neither is held until its client is closed. */
 public final class Guard extends Hold implements AutoCloseable {
-    private final Session session;
-    private final long claim;
+    private final Part part;
 
-    Guard(Session session, long claim, HoldPresence presence) {
-        super(presence, session.client().link());
-        this.session = session;
-        this.claim = claim;
+    Guard(Part part, List<String> names, long token, @Nullable Progress progress) {
+        super(part.presence(), names, token, progress);
+        this.part = part;
     }
 
-    /** A view of what is held, to hand to others. */
+    /** A view of the hold, to pass on. */
     public Hold hold() {
         return this;
     }
 
     /** The session that holds it. */
     public Session session() {
-        return session;
+        return part.session();
     }
 
     /**
-     * Gives the locks back, and returns when the server has done so.
+     * Releases the locks, and returns when the server has released them.
      *
      * @throws TenureException.Lost if the hold had been lost before, even if only the server knows that
-     * @throws TenureException.Refused if the server knows of no such hold
-     * @throws TenureException.Unavailable if no server answered in time: it is then tried further in the background
+     * @throws TenureException.Unavailable if no server answered in time: the release is then repeated in the background
      */
     public void release() throws InterruptedException {
-        Pending.await(asked());
+        Obtaining.await(releaseAsync());
     }
 
     /** As {@link #release}. */
-    public CompletableFuture<Void> releaseAsync() {
-        return asked().published(link(), nothing -> {});
-    }
-
-    private Pending<Void> asked() {
-        Pending<Void> reply = new Pending<>();
-        LostReason lost = presence().endAsReleased();
-        if (lost != null) {
-            reply.completeExceptionally(new TenureException.Lost(lost));
-            return reply;
-        }
-        link().ask(reply, (engine, now) -> engine.release(session.id(), claim, link().giveUp(), reply, now));
-        return reply;
+    public CompletableFuture<@Nullable Void> releaseAsync() {
+        return part.end();
     }
 
     /**
-     * Gives the locks back, and waits for that unless the thread is interrupted. What goes wrong is only logged: work that has to
-     * know calls {@link #release}. Does nothing after a release or a loss.
+     * Releases the locks, and waits for that unless the thread is interrupted. Errors are only logged: work that has to know calls
+     * {@link #release}. No effect after a release or a loss, except that a session which was opened for the hold is closed.
      */
     @Override
     public void close() {
-        if (presence().isValid()) {
-            session.client().awaitQuietly(asked(), "the lock was not given back cleanly");
+        if (isValid()) {
+            Session.awaitQuietly(releaseAsync(), "the lock was not released cleanly");
+        } else {
+            part.withdraw();
         }
     }
 
-    /** Gives the locks back in the background. */
-    void drop() {
-        presence().endAsReleased();
-        link().ask((engine, now) -> engine.dropClaim(session.id(), claim, now));
+    void withdraw() {
+        part.withdraw();
     }
 
     /**
-     * Hands the locks over to a session that waits for them (null: to whoever is first in the queue), in one step and without a gap
-     * in which nobody holds them. Answers the next holder's token. The work must have stopped: from the call on this hold is not
-     * valid any more, and if nothing comes of the handoff the locks are given back.
+     * Hands the locks over to a session that waits for them (null: to the first in the queue), in one step and without a gap in which
+     * they have no holder. Returns the next holder's token. The work must have stopped: from the call on, this hold is no longer valid,
+     * and if the handoff fails, the locks are released.
      *
-     * @throws TenureException.Refused with {@code TRANSFER_IMPOSSIBLE} if nobody waits who could hold next
+     * @throws TenureException.Refused with {@code TRANSFER_IMPOSSIBLE} if no waiter could hold next
      */
     public long transferTo(@Nullable String sessionId) throws InterruptedException {
-        LostReason lost = presence().endAsReleased();
+        LostReason lost = part.presence().withdraw(Clock.now());
         if (lost != null) {
             throw new TenureException.Lost(lost);
         }
+        TransferRequest request = TransferRequest.newBuilder()
+                .setNamespace(connection().namespace())
+                .setName(names().get(0))
+                .setSessionId(session().id())
+                .setToken(token())
+                .setToSessionId(sessionId == null ? "" : sessionId)
+                .build();
         try {
-            return session.client().handOver(names().get(0), session.id(), token(), sessionId);
+            return connection()
+                    .call(LockServiceGrpc.getTransferMethod(), request)
+                    .getToken();
         } finally {
-            drop();
+            part.withdraw();
         }
     }
 
-    /** Replaces the labels of the claim. */
-    public void update(Map<String, String> metadata) throws InterruptedException {
-        session.client().updateClaim(names().get(0), session.id(), token(), metadata);
+    /** Replaces the labels of the claim: at most 4096 bytes. */
+    public void updateMetadata(Map<String, String> metadata) throws InterruptedException {
+        UpdateClaimRequest request = UpdateClaimRequest.newBuilder()
+                .setNamespace(connection().namespace())
+                .setName(names().get(0))
+                .setSessionId(session().id())
+                .setToken(token())
+                .putAllMetadata(metadata)
+                .build();
+        connection().call(LockServiceGrpc.getUpdateClaimMethod(), request);
+    }
+
+    private Connection connection() {
+        return session().connection();
     }
 }

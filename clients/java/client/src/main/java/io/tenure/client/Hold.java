@@ -1,20 +1,25 @@
 package io.tenure.client;
 
-import io.tenure.client.internal.HoldPresence;
-import io.tenure.client.internal.link.Link;
+import io.tenure.client.protocol.Presence;
+import io.tenure.client.protocol.Status;
+import io.tenure.client.transport.Clock;
+import io.tenure.client.transport.Connection;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** A view of what is held, to hand around: it tells whether the hold is valid but does not keep it. */
+/** A view of what is held, to hand around: it shows whether the hold is valid but does not keep it. */
 public sealed class Hold permits Guard {
-    private final HoldPresence presence;
-    private final Link link;
+    private final Presence presence;
+    private final List<String> names;
+    private final long token;
+    private final @Nullable Progress progress;
 
-    Hold(HoldPresence presence, Link link) {
+    Hold(Presence presence, List<String> names, long token, @Nullable Progress progress) {
         this.presence = presence;
-        this.link = link;
+        this.names = names;
+        this.token = token;
+        this.progress = progress;
     }
 
     /**
@@ -22,69 +27,55 @@ public sealed class Hold permits Guard {
      * namespace.
      */
     public final long token() {
-        return presence.token();
+        return token;
     }
 
     /** The locks that are held, in byte order. */
     public final List<String> names() {
-        return presence.names();
+        return names;
     }
 
     /**
-     * Whether the server cannot have given the locks away, decided by the clock at this very moment. Once {@code false} it stays
-     * so. A program may still be paused right after asking: that is what the token is for.
+     * Whether the server cannot have ended the hold, decided by the clock at this moment. Once {@code false} it stays so. A program may
+     * still be paused right after the check: the token protects against that.
      */
     public final boolean isValid() {
-        return presence.isValid();
+        return lostReason() == null;
     }
 
-    /** Why it is lost. Null: it is not. */
+    /** Why it is lost, decided by the clock at this moment. Null: it is not. */
     public final @Nullable LostReason lostReason() {
-        return presence.lost();
+        return presence.lostReason(Clock.now());
     }
 
-    /** Completed when the hold is lost or released: before the server could give the locks away, or as soon as it says so. */
+    /** Completed when the hold is lost or released: before the server could end it, or as soon as it reports the end. */
     public final CompletableFuture<LostReason> lost() {
-        return firstOf(presence::lost);
+        return Connection.when(presence, this::lostReason);
     }
 
     /**
      * Completed when the server asks to hand the locks over: an operator's {@link TenureClient#transfer}, or a better candidate that
-     * preempts. The work should then be stopped and the locks released, which confirms the handoff; if they are not in time, the
-     * hold goes on.
+     * preempts. The work should then stop and release the locks, which confirms the handoff; otherwise the hold remains.
      */
-    public final CompletableFuture<TransferRequest> transferRequested() {
-        return firstOf(presence::handoff);
+    public final CompletableFuture<Handoff> transferRequested() {
+        return Connection.when(presence, this::transferRequest);
     }
 
-    /** The last such request. Null: there was none. */
-    public final @Nullable TransferRequest transferRequest() {
-        return presence.handoff();
+    /** The present request. Null: there is none. */
+    public final @Nullable Handoff transferRequest() {
+        return presence.status() instanceof Status.Held held && held.state().hasTransfer()
+                ? new Handoff(held.state().getTransfer(), held.since())
+                : null;
     }
 
-    /** The work under the hold gets on: see {@link LockRequest#stallAfter}, without which this does nothing. Cheap. */
+    /** Reports progress of the work under the hold: see {@link LockRequest#stallAfter}. Cheap; any thread may call it. */
     public final void tick() {
-        presence.tick();
+        if (progress != null) {
+            progress.tick();
+        }
     }
 
-    final HoldPresence presence() {
+    final Presence presence() {
         return presence;
-    }
-
-    final Link link() {
-        return link;
-    }
-
-    private <T> CompletableFuture<T> firstOf(Supplier<@Nullable T> what) {
-        CompletableFuture<T> first = new CompletableFuture<>();
-        Runnable listener = () -> {
-            T found = what.get();
-            if (found != null) {
-                Pending.execute(link.callbacks(), () -> first.complete(found));
-            }
-        };
-        presence.listen(listener);
-        first.whenComplete((found, error) -> presence.forget(listener));
-        return first;
     }
 }

@@ -1,63 +1,59 @@
 package io.tenure.client;
 
+import io.tenure.client.v1.EndReason;
+import io.tenure.client.v1.EndedState;
 import java.util.Locale;
-import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Why a session or a hold was lost.
  *
- * @param kind what happened
- * @param endReason why the server ended it; only with {@link Kind#ENDED}
- * @param operator the operator who ended it, if one did
- * @param note the operator's note
+ * @param kind the kind of reason
+ * @param ended what the server reported, with {@link Kind#ENDED}; otherwise empty
  */
-public record LostReason(Kind kind, @Nullable EndReason endReason, @Nullable String operator, @Nullable String note) {
-    /** What happened. */
+public record LostReason(Kind kind, EndedState ended) {
+    /** The kinds of reasons. */
     public enum Kind {
+        /** No renewal was answered in time: from now on the server may grant the locks to others. */
+        UNRENEWED("no renewal was answered in time"),
+        /** No renewal was sent, because the program made no progress: the server may grant the locks to others. */
+        STALLED("not renewed, because the program made no progress"),
+        /** The server reported its end. */
+        ENDED("ended"),
+        /** The server does not have it, or no longer. */
+        FORGOTTEN("the server does not know of it any more"),
+        /** Another program uses the client's id. */
+        IN_USE("another program uses the client's id"),
         /** This program released the hold. */
         RELEASED("released by this program"),
         /** This program closed the session or the client. */
-        CLOSED("closed by this program"),
-        /** No renewal was answered in time: from now on the server may give the locks to others. */
-        EXPIRED("no renewal was answered in time"),
-        /** No renewal was sent, because the program made no {@link Progress}. */
-        STALLED("not renewed, because the program made no progress"),
-        /** The server knows nothing of it (any more). */
-        FORGOTTEN("the server does not know of it any more"),
-        /** Another program uses the session's id. */
-        IN_USE("another program uses the session's id"),
-        /** The server says that it has ended. */
-        ENDED("ended");
+        CLOSED("closed by this program");
 
         private final String text;
 
         Kind(String text) {
             this.text = text;
         }
-
-        /** The kind in one lowercase word. */
-        public String word() {
-            return name().toLowerCase(Locale.ROOT);
-        }
     }
 
-    /** A reason without the server's word. */
+    /** A reason without a report of the server. */
     public static LostReason of(Kind kind) {
-        return new LostReason(kind, null, null, null);
+        return new LostReason(kind, EndedState.getDefaultInstance());
     }
 
-    /** What the server says. */
-    public static LostReason ended(EndReason endReason, @Nullable String operator, @Nullable String note) {
-        return new LostReason(Kind.ENDED, Objects.requireNonNull(endReason), operator, note);
+    /** What the server reported. */
+    public static LostReason of(EndedState ended) {
+        boolean isKnown = ended.getReason() != EndReason.END_REASON_UNSPECIFIED;
+        return isKnown ? new LostReason(Kind.ENDED, ended) : of(Kind.FORGOTTEN);
     }
 
+    /** The reason for people: of an end, with its operator and note, as in {@code evicted by anna (host is gone)}. */
     @Override
     public String toString() {
         if (kind != Kind.ENDED) {
             return kind.text;
         }
-        String by = operator == null ? "" : " by " + operator;
-        return endReason + by + (note == null ? "" : " (" + note + ")");
+        String word = ended.getReason().name().replace("END_REASON_", "").toLowerCase(Locale.ROOT);
+        String by = ended.getOperator().isEmpty() ? "" : " by " + ended.getOperator();
+        return word + by + (ended.getNote().isEmpty() ? "" : " (" + ended.getNote() + ")");
     }
 }

@@ -1,44 +1,42 @@
 package io.tenure.client;
 
-import io.tenure.client.internal.Backoff;
+import io.tenure.client.transport.Backoff;
+import io.tenure.client.transport.Clock;
+import io.tenure.client.transport.Connection;
 import io.tenure.client.v1.AssignGroupRequest;
+import io.tenure.client.v1.ErrorReason;
+import io.tenure.client.v1.Group;
 import io.tenure.client.v1.GroupServiceGrpc;
-import io.tenure.client.v1.LeaveGroupRequest;
+import io.tenure.client.v1.WatchRequest;
+import io.tenure.client.v1.WatchResponse;
+import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Future;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/** Keeps this program a member of a group, until it leaves or its session ends. */
+/** A membership in a group, until it is left or lost. */
 public final class Membership implements AutoCloseable {
-    private final TenureClient client;
-    private final Session session;
-    /** Whether the session is there for this membership only. */
-    private final boolean isOwn;
+    private static final System.Logger LOG = System.getLogger(Membership.class.getName());
 
-    private final String name;
+    private final Part part;
     private final long number;
-    private final Follower follower;
-    private final Runnable sessionListener = this::sessionChanged;
-    /** Guarded by this. */
-    private Standing standing;
+    private final String name;
+    private final Runnable listener = this::wake;
+    /** The last known state: guarded by this. */
+    private Group group;
 
-    private boolean hasLeft;
-
-    Membership(TenureClient client, Session session, boolean isOwn, String name, long number, Group group) {
-        this.client = client;
-        this.session = session;
-        this.isOwn = isOwn;
-        this.name = name;
+    /** Follows the group of a membership that was made. */
+    Membership(Part part, long number, Group group) {
+        this.part = part;
         this.number = number;
-        this.standing = new Standing(number, group, null);
-        this.follower = new Follower(client, this);
-        session.presence().listen(sessionListener);
-        follower.start();
+        this.name = group.getName();
+        this.group = group;
+        part.presence().listen(listener);
+        Connection.CALLBACKS.execute(this::follow);
     }
 
     /** The group's name. */
@@ -53,206 +51,161 @@ public final class Membership implements AutoCloseable {
 
     /** The session that is the member. */
     public Session session() {
-        return session;
+        return part.session();
     }
 
     /**
-     * Where this member stands. That the membership is lost because its time is over is decided by the clock at this very moment.
+     * The standing of this member. Whether the membership has expired is decided by the clock at this moment: a process that was paused
+     * for too long sees the loss when it resumes.
      */
-    public Standing standing() {
-        session.presence().check();
-        synchronized (this) {
-            return standing;
-        }
+    public synchronized Standing standing() {
+        return new Standing(number, group, part.presence().lostReason(Clock.now()));
     }
 
-    /** Waits until this member stands so, or the membership is lost, and answers how it stands then. */
-    public Standing await(Predicate<Standing> so) throws InterruptedException {
-        while (true) {
-            Standing seen = standing();
-            if (seen.lost() != null || so.test(seen)) {
-                return seen;
-            }
-            changed(seen, () -> false);
+    /** Waits until the standing is like this, or the membership is lost, and returns the standing then. */
+    public Standing await(Predicate<Standing> wanted) throws InterruptedException {
+        Standing seen = standing();
+        while (seen.lost() == null && !wanted.test(seen)) {
+            seen = changed(seen, () -> false);
         }
+        return seen;
+    }
+
+    /** Waits for another standing than the last one, or until this is so. */
+    synchronized Standing changed(@Nullable Standing last, BooleanSupplier isOver) throws InterruptedException {
+        while (standing().equals(last) && !isOver.getAsBoolean()) {
+            wait();
+        }
+        return standing();
+    }
+
+    synchronized void wake() {
+        notifyAll();
     }
 
     /**
-     * Assigns something to every member, as the leader of a group as it was seen: the one of a {@link Standing} that this member
-     * leads. {@link Group#assign} makes assignments that fit. Answers the revision of the event that made them.
+     * Assigns something to every member, as the leader of this state of the group: that of a {@link Standing} in which this member
+     * leads. {@link Messages#assign} returns assignments that fit: each at most 16384 bytes, all together 1048576.
      *
      * @throws TenureException.Refused with {@code STALE_ASSIGNMENT} if the group has changed since, with {@code NOT_LEADER} if this
-     *     is not the leader (any more), with {@code INVALID_FIELD} if the assignments do not fit the members
+     *     member does not lead, with {@code INVALID_FIELD} if the assignments do not fit the members
      */
-    public long assign(Group group, Map<Long, String> assignments) throws InterruptedException {
-        LostReason lost = standing().lost();
+    public void assign(Group of, Map<Long, String> assignments) throws InterruptedException {
+        LostReason lost = part.presence().lostReason(Clock.now());
         if (lost != null) {
             throw new TenureException.Lost(lost);
         }
-        Group.Leader leader = group.leader();
-        if (leader == null || leader.member() != number) {
+        if (of.getLeader().getMember() != number) {
             throw new TenureException.Invalid("group", "this member does not lead it");
         }
         AssignGroupRequest request = AssignGroupRequest.newBuilder()
-                .setNamespace(client.namespace())
+                .setNamespace(connection().namespace())
                 .setGroup(name)
-                .setSessionId(leader.sessionId())
-                .setToken(leader.token())
-                .setMembershipRevision(group.membershipRevision())
-                .setConfigRevision(group.configRevision())
+                .setSessionId(session().id())
+                .setToken(of.getLeader().getToken())
+                .setMembershipRevision(of.getMembershipRevision())
+                .setConfigRevision(of.getConfigRevision())
                 .putAllAssignments(assignments)
                 .build();
-        return client.calls()
-                .call(GroupServiceGrpc.getAssignGroupMethod(), request)
-                .getAssignmentsRevision();
+        connection().call(GroupServiceGrpc.getAssignGroupMethod(), request);
     }
 
     /**
-     * Whenever this member leads: computes with {@code divide} what each member is assigned, and assigns it, each time that members
-     * or config have changed. Never returns: interrupt the thread to stop.
+     * While this member leads: computes the assignments with {@code divide}, and sends them, each time that members or config have
+     * changed. Never returns: interrupt the thread to stop.
      *
      * @throws TenureException.Lost when the membership is
-     * @throws TenureException.Refused for other reasons than a passing outage, such as {@code INVALID_FIELD}
+     * @throws TenureException.Refused for other reasons than a temporary outage, such as {@code INVALID_FIELD}
      */
     public void lead(Function<Group, Map<Long, String>> divide) throws InterruptedException {
-        Backoff backoff = Backoff.ofRounds();
+        Backoff backoff = Backoff.ofRoles();
         Standing seen = null;
         while (true) {
-            Standing now = changed(seen, () -> false);
-            seen = now;
-            if (now.lost() != null) {
-                throw new TenureException.Lost(now.lost());
+            seen = changed(seen, () -> false);
+            if (seen.lost() != null) {
+                throw new TenureException.Lost(seen.lost());
             }
-            if (now.leads() && !now.group().assignmentsCurrent()) {
-                try {
-                    assign(now.group(), divide.apply(now.group()));
-                    backoff.reset();
-                } catch (TenureException error) {
-                    if (error.isTransient()) {
-                        TimeUnit.NANOSECONDS.sleep(backoff.next());
-                        seen = null;
-                    } else if (!isOvertaken(error)) {
-                        throw error;
-                    }
+            if (!seen.leads() || seen.isCurrent()) {
+                continue;
+            }
+            try {
+                assign(seen.group(), divide.apply(seen.group()));
+                backoff.reset();
+            } catch (TenureException error) {
+                if (error.isTransient()) {
+                    LOG.log(System.Logger.Level.WARNING, "did not assign, and tries again: {0}", error.getMessage());
+                    TimeUnit.NANOSECONDS.sleep(backoff.next());
+                    seen = null;
+                } else if (!isOvertaken(error)) {
+                    throw error;
                 }
             }
         }
     }
 
-    /** Whether the group was changed by others before the assignments came: that is told next. */
+    /** Whether the group changed before the assignments arrived: the next standing shows it. */
     private static boolean isOvertaken(TenureException error) {
         return error instanceof TenureException.Refused refused
-                && (refused.reason() == Refusal.Reason.STALE_ASSIGNMENT
-                        || refused.reason() == Refusal.Reason.NOT_LEADER);
+                && (refused.reason() == ErrorReason.ERROR_REASON_STALE_ASSIGNMENT
+                        || refused.reason() == ErrorReason.ERROR_REASON_NOT_LEADER);
     }
 
-    /** As {@link #lead}, on a thread of the client. */
-    CompletableFuture<Void> leadAsync(Function<Group, Map<Long, String>> divide) {
-        Pending<Void> ended = new Pending<>();
-        Future<?> running = client.link().callbacks().submit(() -> {
-            try {
-                lead(divide);
-            } catch (RuntimeException | InterruptedException error) {
-                ended.completeExceptionally(error);
-            }
-        });
-        ended.onCancel(() -> running.cancel(true));
-        return ended;
-    }
-
-    /** Leaves the group. A session that was opened for the membership is closed. What goes wrong is only logged. */
-    @Override
-    public void close() {
-        if (hasLeft()) {
-            return;
-        }
-        if (isOwn) {
-            session.close();
-        } else if (standing().lost() == null) {
-            try {
-                leave();
-            } catch (InterruptedException interrupted) {
-                Thread.currentThread().interrupt();
+    /** Updates the group by a watch, until the membership is lost. */
+    private void follow() {
+        WatchRequest request = WatchRequest.newBuilder().addGroups(name).build();
+        Backoff backoff = Backoff.ofRoles();
+        while (part.presence().lostReason(Clock.now()) == null) {
+            try (Watch<WatchResponse> watch = new Watch<>(connection(), request, Optional::of)) {
+                Connection.when(part.presence(), () -> part.presence().lostReason(Clock.now()))
+                        .thenRun(watch::close);
+                for (WatchResponse response : watch) {
+                    backoff.reset();
+                    update(response.getSnapshot().getGroupsList());
+                    update(response.getEvents().getGroupsList());
+                }
             } catch (TenureException error) {
-                System.getLogger(Membership.class.getName())
-                        .log(System.Logger.Level.WARNING, "did not leave {0} cleanly: {1}", name, error.getMessage());
+                LOG.log(System.Logger.Level.WARNING, "the group {0} cannot be watched: {1}", name, error.getMessage());
+            }
+            try {
+                TimeUnit.NANOSECONDS.sleep(backoff.next());
+            } catch (InterruptedException stopped) {
+                return;
             }
         }
-        stop();
+    }
+
+    private synchronized void update(List<Group> groups) {
+        for (Group latest : groups) {
+            // A state without this member is from before it joined, or its end is about to be reported.
+            boolean isIn = latest.getMembersList().stream().anyMatch(member -> member.getNumber() == number);
+            if (latest.getName().equals(name) && isIn) {
+                group = latest;
+                notifyAll();
+            }
+        }
     }
 
     /**
      * Leaves the group, and returns when the server has recorded it. A session that was opened for the membership is closed.
      *
-     * @throws TenureException.Refused if the membership had ended before
+     * @throws TenureException.Lost if the membership had ended before
+     * @throws TenureException.Unavailable if no server answered in time: it is then repeated in the background
      */
     public void leave() throws InterruptedException {
-        stop();
-        LeaveGroupRequest request = LeaveGroupRequest.newBuilder()
-                .setNamespace(client.namespace())
-                .setGroup(name)
-                .setSessionId(session.id())
-                .setMember(number)
-                .build();
-        try {
-            client.calls().call(GroupServiceGrpc.getLeaveGroupMethod(), request);
-        } finally {
-            lose(LostReason.of(LostReason.Kind.RELEASED));
-            if (isOwn) {
-                session.close();
-            }
+        Obtaining.await(part.end());
+    }
+
+    /** As {@link #leave}, but errors are only logged, and an interrupt ends the wait. */
+    @Override
+    public void close() {
+        if (part.presence().lostReason(Clock.now()) == null) {
+            Session.awaitQuietly(part.end(), "the group was not left cleanly");
+        } else {
+            part.withdraw();
         }
     }
 
-    private synchronized boolean hasLeft() {
-        return hasLeft;
-    }
-
-    private void stop() {
-        synchronized (this) {
-            hasLeft = true;
-        }
-        follower.close();
-        session.presence().forget(sessionListener);
-    }
-
-    /**
-     * Waits for another standing than this one (null: takes the one that there is), or until {@code isOver}. Answers the one that
-     * there is then.
-     */
-    synchronized Standing changed(@Nullable Standing seen, BooleanSupplier isOver) throws InterruptedException {
-        while (standing == seen && !isOver.getAsBoolean()) {
-            wait();
-        }
-        return standing;
-    }
-
-    /** Whoever waits is to look again. */
-    synchronized void wake() {
-        notifyAll();
-    }
-
-    /** The group is told anew. */
-    synchronized void takeOver(Group group) {
-        if (standing.lost() == null && !standing.group().equals(group)) {
-            standing = new Standing(number, group, null);
-            notifyAll();
-        }
-    }
-
-    /** The membership is over. The first reason stays. */
-    synchronized void lose(LostReason reason) {
-        if (standing.lost() == null) {
-            standing = new Standing(number, standing.group(), reason);
-            notifyAll();
-        }
-    }
-
-    private void sessionChanged() {
-        LostReason reason = session.presence().lost();
-        if (reason != null) {
-            lose(reason);
-            follower.close();
-        }
+    private Connection connection() {
+        return session().connection();
     }
 }

@@ -1,47 +1,49 @@
 package io.tenure.client;
 
-import io.tenure.client.internal.SuspendClock;
-import io.tenure.client.internal.Ticks;
+import io.tenure.client.transport.Clock;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * A program's own word that it goes on: a {@link #tick} each time that it gets on with its work.
+ * The progress of a program, as the program reports it: by a {@link #tick} at each step of its work.
  *
- * <p>A session that is {@linkplain SessionOptions#renewWhile renewed while} there is progress is not renewed if the last tick is
- * too long ago: it is at risk, and then lost with {@link LostReason.Kind#STALLED}, before the server gives its locks to others. If
- * the program ticks again before that, renewal goes on as if nothing had been. Any thread may tick.
+ * <p>A session that is {@linkplain SessionOptions#renewWhile renewed while} there is progress ends like that of a program that died, if
+ * the last tick is too long ago: it is no longer renewed, is at risk, and then lost with {@link LostReason.Kind#STALLED}, before the
+ * server grants its locks to others. If the program ticks before that, renewal continues. Any thread may tick; that is cheap.
  */
 public final class Progress {
-    private final Ticks ticks;
+    private final long within;
+    private final AtomicLong last = new AtomicLong(Clock.now());
 
-    private Progress(Ticks ticks) {
-        this.ticks = ticks;
+    private Progress(long within) {
+        this.within = within;
     }
 
     /**
-     * Progress that takes a tick in each {@code within}, on a clock that runs while the machine is suspended. The first one is due
-     * that long after the session was opened.
+     * Progress that requires a tick in each {@code within}, on a clock that runs while the machine is suspended. The first one is due
+     * this long after the session was opened.
      *
      * @throws TenureException.Invalid unless it is more than zero
      */
     public static Progress within(Duration within) {
         if (within.isNegative() || within.isZero()) {
-            throw new TenureException.Invalid("stall_after", "no progress can be made within no time");
+            throw new TenureException.Invalid("stall_after", "it is not more than zero");
         }
-        return new Progress(new Ticks(within.toNanos(), SuspendClock.SYSTEM.now()));
+        return new Progress(within.toNanos());
     }
 
-    /** The program gets on. */
+    /** Reports progress. */
     public void tick() {
-        ticks.tick(SuspendClock.SYSTEM.now());
+        last.set(Clock.now());
     }
 
     /** Whether the last tick is too long ago. */
     public boolean isStalled() {
-        return ticks.isStalled(Long.MIN_VALUE, SuspendClock.SYSTEM.now());
+        return isStalled(Long.MIN_VALUE, Clock.now());
     }
 
-    Ticks ticks() {
-        return ticks;
+    /** Whether it is stalled at {@code now}, for something that began at {@code since}: earlier reports are ignored. */
+    boolean isStalled(long since, long now) {
+        return now - Math.max(last.get(), since) >= within;
     }
 }

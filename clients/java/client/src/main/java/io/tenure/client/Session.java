@@ -1,10 +1,9 @@
 package io.tenure.client;
 
-import io.tenure.client.internal.SessionPresence;
-import io.tenure.client.internal.Validity;
-import io.tenure.client.internal.engine.Opened;
-import io.tenure.client.internal.link.Link;
-import java.time.Duration;
+import io.tenure.client.protocol.Presence;
+import io.tenure.client.protocol.Validity;
+import io.tenure.client.transport.Clock;
+import io.tenure.client.transport.Connection;
 import java.time.Instant;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -12,138 +11,135 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * This program's presence at the service. What it holds and waits for ends when it ends. Keeps itself alive in the background until
- * it, or the client, is closed.
+ * This program's presence at the service. All its holds and waits end with it. Renewed in the background until it, or the client, is
+ * closed.
  */
 public final class Session implements AutoCloseable {
-    private final TenureClient client;
-    private final Opened opened;
+    private static final System.Logger LOG = System.getLogger(Session.class.getName());
 
-    Session(TenureClient client, Opened opened) {
-        this.client = client;
-        this.opened = opened;
+    private final Connection connection;
+    private final Presence presence;
+    private final SessionOptions options;
+
+    Session(Connection connection, Presence presence, SessionOptions options) {
+        this.connection = connection;
+        this.presence = presence;
+        this.options = options;
     }
 
     /** Its id. */
     public String id() {
-        return opened.id();
+        return String.valueOf(options.id());
     }
 
-    /** Its owner label. */
-    public String owner() {
-        return opened.owner();
-    }
-
-    /** The TTL that the server granted. */
-    public Duration ttl() {
-        return Duration.ofNanos(presence().ttl());
-    }
-
-    /** The disconnect grace that the server granted. Null: none. */
-    public @Nullable Duration disconnectGrace() {
-        long grace = presence().grace();
-        return grace == Validity.NO_GRACE ? null : Duration.ofNanos(grace);
+    /** The options that it was opened with, with its id. */
+    public SessionOptions options() {
+        return options;
     }
 
     /**
-     * Whether the server cannot have given its locks away, decided by the clock at this very moment: a process that was paused for
-     * too long gets {@code false} on waking. Once {@code false} it stays so.
+     * Whether the server cannot have ended the session, decided by the clock at this moment: a process that was paused for too long
+     * gets {@code false} when it resumes. Once {@code false} it stays so.
      */
     public boolean isValid() {
-        return presence().isValid();
+        return lostReason() == null;
     }
 
     /**
-     * When the session is lost if nothing more is heard from the server, as the wall clock is set now; now, once it is lost. For
-     * people: to decide whether it is valid, ask {@link #isValid}.
+     * When the session is lost without another renewal, by the wall clock as it is set now; now once it is lost. For people: to decide
+     * whether it is valid, call {@link #isValid}.
      */
     public Instant validUntil() {
-        return Instant.now().plusNanos(presence().left());
+        Validity validity = presence.validity();
+        boolean isOver = validity == null || !isValid();
+        return Instant.now().plusNanos(isOver ? 0 : Math.max(validity.until() - Clock.now(), 0));
     }
 
-    /** Where it stands, decided by the clock at this very moment. */
+    /** The session's state, decided by the clock at this moment. */
     public SessionState state() {
-        return presence().check();
+        Validity validity = presence.validity();
+        if (!isValid()) {
+            return SessionState.LOST;
+        }
+        return validity != null && Clock.now() >= validity.atRiskFrom() ? SessionState.AT_RISK : SessionState.HEALTHY;
     }
 
-    /** Why it is lost. Null: it is not. */
+    /** Why the session is lost, decided by the clock at this moment. Null: it is not. */
     public @Nullable LostReason lostReason() {
-        return presence().lost();
+        return presence.lostReason(Clock.now());
     }
 
-    /** Calls the listener with each new state, on a thread of the client; changes that follow each other fast may be told as one. */
+    /** Calls the listener with the state, now and after each change, on a thread of the client. */
     public void onState(Consumer<SessionState> listener) {
-        presence().listen(() -> Pending.execute(link().callbacks(), () -> listener.accept(state())));
-    }
+        presence.listen(new Runnable() {
+            private @Nullable SessionState last;
 
-    /** Completed when the session is lost: before the server could give its locks away, or as soon as the server says so. */
-    public CompletableFuture<LostReason> lost() {
-        CompletableFuture<LostReason> lost = new CompletableFuture<>();
-        Runnable listener = () -> {
-            LostReason reason = presence().lost();
-            if (reason != null) {
-                Pending.execute(link().callbacks(), () -> lost.complete(reason));
+            @Override
+            public synchronized void run() {
+                SessionState now = state();
+                if (now != last) {
+                    last = now;
+                    Connection.CALLBACKS.execute(() -> listener.accept(state()));
+                }
+                Validity validity = presence.validity();
+                if (now == SessionState.HEALTHY && validity != null) {
+                    connection.later(Math.max(validity.atRiskFrom() - Clock.now(), 0), this);
+                }
             }
-        };
-        presence().listen(listener);
-        lost.whenComplete((reason, error) -> presence().forget(listener));
-        return lost;
+        });
     }
 
-    /** Asks for a lock in this session: see {@link LockRequest}. */
+    /** Completed when the session is lost: before the server could end it, or as soon as it reports the end. */
+    public CompletableFuture<LostReason> lost() {
+        return Connection.when(presence, this::lostReason);
+    }
+
+    /** Requests a lock in this session: see {@link LockRequest}. */
     public LockRequest lock(String name) {
-        return LockRequest.inSession(this, List.of(name));
+        return locks(List.of(name));
     }
 
-    /** Asks for several locks at once, all or nothing, with one token: 1 to 16 different names. */
-    public LockRequest locks(String... names) {
-        return LockRequest.inSession(this, List.of(names));
-    }
-
-    /** Asks for several locks at once, all or nothing, with one token: 1 to 16 different names. */
+    /** Requests several locks at once, all or nothing, with one token: 1 to 16 different names. */
     public LockRequest locks(List<String> names) {
-        return LockRequest.inSession(this, names);
+        return new LockRequest(new Target(connection, this), names);
     }
 
-    /** Takes part in a group as a member of this session: all that the session holds and joins ends together. */
+    /** Requests a membership in a group, as this session: see {@link GroupRequest}. */
     public GroupRequest group(String name) {
-        return new GroupRequest(client, name).inSession(this);
+        return new GroupRequest(new Target(connection, this), name);
     }
 
     /**
-     * Closes the session, and with it all that it holds and waits for; does not wait for the server's answer for longer than a call
-     * may take. If none comes, the session ends by its TTL at the latest.
+     * Closes the session, with all its holds and waits, and waits for that unless the thread is interrupted. If no server answers
+     * within the time of a call, which is only logged, the session ends by its TTL at the latest.
      */
     @Override
     public void close() {
-        client.awaitQuietly(closeAsync(), "the session was not closed cleanly");
+        awaitQuietly(closeAsync(), "the session was not closed cleanly");
     }
 
     /** As {@link #close}. Fails with {@link TenureException.Unavailable} if no server answered in time. */
-    public CompletableFuture<Void> closeAsync() {
-        Pending<Void> reply = new Pending<>();
-        link().ask(reply, (engine, now) -> engine.close(id(), presence(), link().giveUp(), reply, now));
-        return reply.published(link(), nothing -> {});
+    public CompletableFuture<@Nullable Void> closeAsync() {
+        new Part(presence, this, false).withdraw();
+        return connection.end(presence).thenApply(end -> null);
     }
 
-    /** Closes it in the background. */
-    void drop() {
-        link().ask((engine, now) -> engine.closeUnasked(id(), presence(), now));
+    /** Waits, and only logs an error. An interrupt ends the wait, not what is waited for. */
+    static void awaitQuietly(CompletableFuture<?> result, String complaint) {
+        try {
+            Obtaining.await(result);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        } catch (TenureException error) {
+            LOG.log(System.Logger.Level.WARNING, "{0}: {1}", complaint, error.getMessage());
+        }
     }
 
-    Opened opened() {
-        return opened;
+    Presence presence() {
+        return presence;
     }
 
-    SessionPresence presence() {
-        return opened.presence();
-    }
-
-    TenureClient client() {
-        return client;
-    }
-
-    private Link link() {
-        return client.link();
+    Connection connection() {
+        return connection;
     }
 }

@@ -1,14 +1,14 @@
 package io.tenure.client;
 
-/** Where a session stands. */
+/** The state of a session. */
 public enum SessionState {
-    /** Renewed lately. */
+    /** Recently renewed. */
     HEALTHY,
     /**
-     * Still valid, but a renewal is overdue (no server answered, or there was no {@link Progress}): less than a third of the TTL is
-     * left, or of the disconnect grace.
+     * Still valid, but a renewal is overdue (no server answered, or there was no {@link Progress}): less than a third of the TTL, or of
+     * the disconnect grace, is left.
      */
     AT_RISK,
-    /** Over, for good. The locks may be with others. */
+    /** Lost, finally. The locks may be granted to others. */
     LOST
 }

@@ -1,26 +1,28 @@
 package io.tenure.client;
 
+import io.tenure.client.v1.Group;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where a member stands in its group.
+ * The standing of a member in its group.
  *
  * @param number the member's number
- * @param group the group, as it was heard of last
- * @param lost why the membership is lost, if it is. The others may go on without this member
+ * @param group the last known state of the group
+ * @param lost why the membership is lost; null: it is not. The group may continue without this member
  */
 public record Standing(long number, Group group, @Nullable LostReason lost) {
-    /** What is assigned to this member. Empty if nothing is, and after a loss. */
+    /** The assignment of this member. Empty without one, and after a loss. */
     public Optional<String> assignment() {
-        return lost != null ? Optional.empty() : group.member(number).map(GroupMember::assignment);
+        return group.getMembersList().stream()
+                .filter(member -> lost == null && member.getNumber() == number && member.hasAssignment())
+                .map(member -> member.getAssignment())
+                .findFirst();
     }
 
-    /**
-     * Whether that is the assignment for the members and the config that are there now. If not, the leader has yet to compute it.
-     */
+    /** Whether the assignment was computed from the current members and config. If not, the leader has yet to compute it. */
     public boolean isCurrent() {
-        return lost == null && group.assignmentsCurrent();
+        return lost == null && group.getAssignmentsCurrent();
     }
 
     /** Whether this member leads. */
@@ -28,9 +30,9 @@ public record Standing(long number, Group group, @Nullable LostReason lost) {
         return token() != 0;
     }
 
-    /** The token by which this member leads; 0 if it does not. */
+    /** The token by which this member leads; 0: it does not. */
     public long token() {
-        Group.Leader leader = group.leader();
-        return lost == null && leader != null && leader.member() == number ? leader.token() : 0;
+        boolean leads = lost == null && group.hasLeader() && group.getLeader().getMember() == number;
+        return leads ? group.getLeader().getToken() : 0;
     }
 }

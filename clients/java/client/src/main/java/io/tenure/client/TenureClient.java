@@ -1,280 +1,332 @@
 package io.tenure.client;
 
-import io.tenure.client.internal.Convert;
-import io.tenure.client.internal.SuspendClock;
-import io.tenure.client.internal.Validity;
-import io.tenure.client.internal.engine.OpenSpec;
-import io.tenure.client.internal.engine.Opened;
-import io.tenure.client.internal.link.Endpoint;
-import io.tenure.client.internal.link.Link;
-import java.lang.System.Logger;
-import java.lang.System.Logger.Level;
+import io.tenure.client.transport.Connection;
+import io.tenure.client.v1.BlockedClaim;
+import io.tenure.client.v1.Claim;
+import io.tenure.client.v1.CloseSessionRequest;
+import io.tenure.client.v1.ConfigureGroupRequest;
+import io.tenure.client.v1.ConfigureLockRequest;
+import io.tenure.client.v1.Declaration;
+import io.tenure.client.v1.EvictRequest;
+import io.tenure.client.v1.GetSessionRequest;
+import io.tenure.client.v1.Group;
+import io.tenure.client.v1.GroupServiceGrpc;
+import io.tenure.client.v1.HistoryEntry;
+import io.tenure.client.v1.ListBlockedRequest;
+import io.tenure.client.v1.ListBlockedResponse;
+import io.tenure.client.v1.ListGroupsRequest;
+import io.tenure.client.v1.ListGroupsResponse;
+import io.tenure.client.v1.ListHistoryRequest;
+import io.tenure.client.v1.ListHistoryResponse;
+import io.tenure.client.v1.ListLocksRequest;
+import io.tenure.client.v1.ListLocksResponse;
+import io.tenure.client.v1.ListSessionsRequest;
+import io.tenure.client.v1.ListSessionsResponse;
+import io.tenure.client.v1.Lock;
+import io.tenure.client.v1.LockServiceGrpc;
+import io.tenure.client.v1.ReleaseRequest;
+import io.tenure.client.v1.SessionServiceGrpc;
+import io.tenure.client.v1.TransferRequest;
+import io.tenure.client.v1.WatchRequest;
+import io.tenure.client.v1.WatchResponse;
 import java.time.Duration;
 import java.util.List;
-import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
-import java.util.concurrent.ExecutionException;
+import java.util.function.Function;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A client of the service, for one namespace: where everything begins. It connects in the background, to one server at a time, and
- * goes to the next when that fails; sessions, what they hold, and their places in queues go along.
+ * A client of the service, for one namespace. It connects in the background, to one server at a time, and fails over to the next;
+ * sessions, their holds, and their places in queues remain.
  *
- * <p>All calls may throw {@link TenureException}: {@link TenureException.Unavailable} if no server answered in time,
- * {@link TenureException.Refused} if one refused.
+ * <p>All calls may throw {@link TenureException}: {@link TenureException.Unavailable} if no server answered in time, {@link
+ * TenureException.Refused} if one refused, {@link TenureException.Closed} after the client was closed. Requests and replies of reads and
+ * operators' calls are the contract's messages; the namespace in a request is set by the client.
  */
 public final class TenureClient implements AutoCloseable {
-    private static final Logger LOG = System.getLogger(TenureClient.class.getName());
+    private static final System.Logger LOG = System.getLogger(TenureClient.class.getName());
+    /** The contract's default of {@code TransferRequest.drain}. */
+    private static final Duration DEFAULT_DRAIN = Duration.ofSeconds(10);
 
-    private final Link link;
-    private final Calls calls;
-    private final LockCalls locks;
-    private final SessionCalls sessions;
-    private final GroupCalls groups;
+    private final Connection connection;
 
-    private TenureClient(ClientOptions options) {
-        List<Endpoint> servers =
-                options.endpoints().stream().map(Endpoint::parse).toList();
-        SecurityCheck.check(options.security(), servers);
-        this.link = new Link(
-                servers,
-                options.security(),
-                options.namespace(),
-                options.connectTimeout(),
-                options.callTimeout(),
-                SuspendClock.SYSTEM);
-        this.calls = new Calls(link, options.namespace());
-        this.locks = new LockCalls(calls);
-        this.sessions = new SessionCalls(calls);
-        this.groups = new GroupCalls(calls);
+    private TenureClient(Connection connection) {
+        this.connection = connection;
     }
 
     /**
      * A client with these options. Returns at once; calls wait for a connection, each until its deadline.
      *
-     * @throws TenureException.Invalid if an endpoint is no URL, a time-out not more than zero, a file cannot be read, options do not
-     *     go together, or a token would go out in the clear
+     * @throws TenureException.Invalid if an endpoint is no URL, the namespace is invalid, a timeout is not more than zero, a file cannot
+     *     be read, options contradict each other, or a token would be sent in plaintext
      */
     public static TenureClient connect(ClientOptions options) {
-        return new TenureClient(options.checked());
+        return new TenureClient(options.connect());
     }
 
-    /** A client for these endpoints: a text of URLs separated by commas. */
+    /** A client for these endpoints: URLs separated by commas. */
     public static TenureClient connect(String endpoints) {
         return connect(ClientOptions.defaults().endpoints(ClientOptions.split(endpoints)));
     }
 
-    /** A client as {@link ClientOptions#fromEnvironment} says. */
+    /** A client with the options of {@link ClientOptions#fromEnvironment}. */
     public static TenureClient fromEnvironment() {
         return connect(ClientOptions.fromEnvironment());
     }
 
-    /** The namespace of all that this client does. */
+    /** The namespace of this client. */
     public String namespace() {
-        return calls.namespace();
+        return connection.namespace();
     }
 
-    /** Opens a session, which then keeps itself alive. */
+    /** Opens a session, which is then renewed in the background. */
     public Session session(SessionOptions options) throws InterruptedException {
-        return new Session(this, Pending.await(open(options)));
+        return Obtaining.await(sessionAsync(options));
     }
 
-    /** As {@link #session}. */
+    /** As {@link #session}. Cancelling it closes the session. */
     public CompletableFuture<Session> sessionAsync(SessionOptions options) {
-        return open(options).published(link, opened -> new Session(this, opened), Session::drop);
+        return new Obtaining<>(
+                target().with(options),
+                Declaration.getDefaultInstance(),
+                null,
+                Duration.ZERO,
+                (part, opened) -> part.session(),
+                busy -> {
+                    throw new TenureException.Unavailable("the session was not opened");
+                });
     }
 
-    /** Asks for a lock in a session of its own, which ends with the guard: see {@link LockRequest}. */
+    /** Requests a lock in a session of its own, which ends with the guard: see {@link LockRequest}. */
     public LockRequest lock(String name) {
-        return LockRequest.inOwnSession(this, List.of(name));
+        return locks(List.of(name));
     }
 
-    /** Asks for several locks at once, all or nothing, with one token: 1 to 16 different names. */
-    public LockRequest locks(String... names) {
-        return LockRequest.inOwnSession(this, List.of(names));
-    }
-
-    /** Asks for several locks at once, all or nothing, with one token: 1 to 16 different names. */
+    /** Requests several locks at once, all or nothing, with one token: 1 to 16 different names. */
     public LockRequest locks(List<String> names) {
-        return LockRequest.inOwnSession(this, names);
+        return new LockRequest(target(), names);
     }
 
-    /** A candidate's part in an election. */
+    /** A candidacy in an election. */
     public Election election(String name) {
-        return new Election(this, name);
+        return new Election(name, lock(name), null);
     }
 
-    /** Takes part in a group, in a session of its own, which ends with the membership: see {@link GroupRequest}. */
+    /** Requests a membership in a group, in a session of its own, which ends with the membership: see {@link GroupRequest}. */
     public GroupRequest group(String name) {
-        return new GroupRequest(this, name);
+        return new GroupRequest(target(), name);
     }
 
-    /** Watches locks and groups. What cannot be watched is told by the first item. */
-    public Watch watch(WatchOptions options) {
-        return Watch.start(link, options);
+    /** Watches locks and groups: with neither names nor prefixes nor groups, all locks. Begins with the first read. */
+    public Watch<WatchResponse> watch(WatchRequest request) {
+        return new Watch<>(connection, request, Optional::of);
     }
 
-    /** As {@link #watch}, as a publisher: each subscriber has a watch of its own, and is told as much as it requests. */
-    public WatchPublisher publisher(WatchOptions options) {
-        return new WatchPublisher(this, options);
-    }
-
-    /** Reads one lock. A lock that nobody ever asked for is an idle lock, not an error. */
-    public LockInfo getLock(String name) throws InterruptedException {
-        return locks.get(name);
+    /** Reads one lock. A lock that was never requested is an idle lock, not an error. */
+    public Lock getLock(String name) throws InterruptedException {
+        return Messages.getLock(connection, name);
     }
 
     /**
-     * The locks that are held or waited for and whose names begin with {@code prefix} (empty: all), in byte order of their names.
-     * Asked for page by page as they are looked at; each page is true at a revision of its own.
+     * The locks that are held or waited for and whose names begin with {@code prefix} (empty: all), in byte order of their names. Like
+     * all lists, it is requested page by page, the first page at once; each page is consistent at a revision of its own.
      */
-    public Stream<LockInfo> listLocks(String prefix) {
-        return locks.list(prefix);
+    public Stream<Lock> listLocks(String prefix) {
+        ListLocksRequest.Builder request =
+                ListLocksRequest.newBuilder().setNamespace(namespace()).setPrefix(prefix);
+        return list(
+                page -> connection.call(
+                        LockServiceGrpc.getListLocksMethod(),
+                        request.setPageToken(page).build()),
+                ListLocksResponse::getLocksList,
+                ListLocksResponse::getNextPageToken);
     }
 
-    /**
-     * Who held a lock, as far back as history is kept: the holds that last first, then those that are over, what ended last first.
-     * Asked for page by page as it is looked at.
-     */
+    /** The holds of a lock, as far back as history is kept: current holds first, then ended ones, the last end first. */
     public Stream<HistoryEntry> history(String name) {
-        return locks.history(name);
+        ListHistoryRequest.Builder request =
+                ListHistoryRequest.newBuilder().setNamespace(namespace()).setName(name);
+        return list(
+                page -> connection.call(
+                        LockServiceGrpc.getListHistoryMethod(),
+                        request.setPageToken(page).build()),
+                ListHistoryResponse::getEntriesList,
+                ListHistoryResponse::getNextPageToken);
     }
 
-    /** The claims that wait, in the order in which they were made, with those that they wait for; or only those in a deadlock. */
+    /** The waiting claims, oldest first, with the claims that they wait for; or only those in a deadlock. */
     public Stream<BlockedClaim> listBlocked(boolean deadlockedOnly) {
-        return locks.listBlocked(deadlockedOnly);
+        ListBlockedRequest.Builder request =
+                ListBlockedRequest.newBuilder().setNamespace(namespace()).setDeadlockedOnly(deadlockedOnly);
+        return list(
+                page -> connection.call(
+                        LockServiceGrpc.getListBlockedMethod(),
+                        request.setPageToken(page).build()),
+                ListBlockedResponse::getBlockedList,
+                ListBlockedResponse::getNextPageToken);
     }
 
-    /** Reads one open session, with as many of its claims as fit into 1 MiB. */
-    public SessionInfo getSession(String sessionId) throws InterruptedException {
-        return sessions.get(sessionId);
-    }
-
-    /** The open sessions, oldest first. Asked for page by page as they are looked at. */
-    public Stream<SessionInfo> listSessions() {
-        return sessions.list();
-    }
-
-    /** Ends a session, by its id, and all that it holds and waits for. No error if it was closed already. */
-    public void closeSession(String sessionId) throws InterruptedException {
-        sessions.close(sessionId);
-    }
-
-    /** Gives back what a session holds, by a name and the token of the hold. For holds that no {@link Guard} keeps. */
-    public void release(String name, String sessionId, long token) throws InterruptedException {
-        locks.release(name, sessionId, token);
-    }
-
-    /**
-     * Ends the hold of a lock against its holder's will, and answers what was ended. For operators; recorded in history. When no
-     * server answers it may or may not have taken effect, unless a token was given.
-     */
-    public List<Claim> evict(String name, EvictOptions options) throws InterruptedException {
-        return locks.evict(name, options);
-    }
-
-    /**
-     * Hands a lock over to a waiter: the holder is asked to stop, and confirms by releasing. Returns when it is done, with the new
-     * hold. For operators; recorded in history. There is no moment at which nobody holds the lock.
-     *
-     * @throws TenureException.Refused with {@code TRANSFER_IMPOSSIBLE} (nobody holds it, nobody waits, ...),
-     *     {@code TRANSFER_PENDING}, or {@code TRANSFER_NOT_CONFIRMED} if the holder did not stop in time, and holds on
-     */
-    public Claim transfer(String name, TransferOptions options) throws InterruptedException {
-        return locks.transfer(name, options);
-    }
-
-    /**
-     * Sets what claims to a lock have to go by, in place of what was set before, on behalf of {@code operator} (1 to 255 bytes) with
-     * a note (0 to 255 bytes). Takes nothing from holders; waiters that ask for more permits than there are then, are ended.
-     */
-    public LockInfo configureLock(String name, LockSettings settings, String operator, String note)
-            throws InterruptedException {
-        return locks.configure(name, settings, operator, note);
-    }
-
-    /** Replaces the labels of a hold, by a name and the token of the hold. */
-    public Claim updateClaim(String name, String sessionId, long token, Map<String, String> metadata)
-            throws InterruptedException {
-        return locks.update(name, sessionId, token, metadata);
-    }
-
-    /** Reads one group. A group that nobody ever joined is an empty group, not an error. */
-    public Group getGroup(String name) throws InterruptedException {
-        return groups.get(name);
+    /** The open sessions, oldest first. */
+    public Stream<io.tenure.client.v1.Session> listSessions() {
+        ListSessionsRequest.Builder request = ListSessionsRequest.newBuilder().setNamespace(namespace());
+        return list(
+                page -> connection.call(
+                        SessionServiceGrpc.getListSessionsMethod(),
+                        request.setPageToken(page).build()),
+                ListSessionsResponse::getSessionsList,
+                ListSessionsResponse::getNextPageToken);
     }
 
     /** The groups that have members or a config and whose names begin with {@code prefix} (empty: all), in byte order. */
     public Stream<Group> listGroups(String prefix) {
-        return groups.list(prefix);
+        ListGroupsRequest.Builder request =
+                ListGroupsRequest.newBuilder().setNamespace(namespace()).setPrefix(prefix);
+        return list(
+                page -> connection.call(
+                        GroupServiceGrpc.getListGroupsMethod(),
+                        request.setPageToken(page).build()),
+                ListGroupsResponse::getGroupsList,
+                ListGroupsResponse::getNextPageToken);
+    }
+
+    /** Reads one open session, with as many of its claims as fit into 1 MiB. */
+    public io.tenure.client.v1.Session getSession(String sessionId) throws InterruptedException {
+        GetSessionRequest.Builder request = GetSessionRequest.newBuilder().setNamespace(namespace());
+        return connection
+                .call(
+                        SessionServiceGrpc.getGetSessionMethod(),
+                        request.setSessionId(sessionId).build())
+                .getSession();
+    }
+
+    /** Ends a session, by its id, and all its holds and waits. No error if it was closed already. */
+    public void closeSession(String sessionId) throws InterruptedException {
+        CloseSessionRequest.Builder request = CloseSessionRequest.newBuilder().setNamespace(namespace());
+        connection.call(
+                SessionServiceGrpc.getCloseSessionMethod(),
+                request.setSessionId(sessionId).build());
+    }
+
+    /** Releases a hold of a session, by a name and the token of the hold. For holds without a {@link Guard}. */
+    public void release(String name, String sessionId, long token) throws InterruptedException {
+        ReleaseRequest.Builder request =
+                ReleaseRequest.newBuilder().setNamespace(namespace()).setName(name);
+        connection.call(
+                LockServiceGrpc.getReleaseMethod(),
+                request.setSessionId(sessionId).setToken(token).build());
     }
 
     /**
-     * Sets the value that a group shares, or clears it with null, and answers the revision of the event that set it (0 if there is
-     * none).
+     * Ends the hold of a lock against its holder's will, and returns the ended claims: every hold, or only the one with the token of the
+     * request. For operators; recorded in history. After {@code Unavailable} it may or may not have taken effect, unless a token was
+     * given.
+     */
+    public List<Claim> evict(EvictRequest request) throws InterruptedException {
+        // Without a token a second attempt could evict the next holder.
+        return connection
+                .call(
+                        LockServiceGrpc.getEvictMethod(),
+                        request.toBuilder().setNamespace(namespace()).build(),
+                        request.getToken() != 0,
+                        Duration.ZERO)
+                .getEvictedList();
+    }
+
+    /**
+     * Hands a lock over to a waiter: the holder is asked to stop, and confirms by releasing. Returns when the handoff is complete, with
+     * the new hold. For operators; recorded in history. The lock has a holder at every moment.
      *
-     * @param expected only if that is the revision of the config that is there; 0: only if there is none; null: in any case
+     * @throws TenureException.Refused with {@code TRANSFER_IMPOSSIBLE} (no holder, no waiter, ...), {@code TRANSFER_PENDING}, or
+     *     {@code TRANSFER_NOT_CONFIRMED} if the holder did not stop in time, and keeps the lock
+     */
+    public Claim transfer(TransferRequest request) throws InterruptedException {
+        Duration drain = Duration.ofSeconds(
+                request.getDrain().getSeconds(), request.getDrain().getNanos());
+        // Without a token a second attempt could make the next holder hand over.
+        return connection
+                .call(
+                        LockServiceGrpc.getTransferMethod(),
+                        request.toBuilder().setNamespace(namespace()).build(),
+                        request.getToken() != 0,
+                        request.hasDrain() ? drain : DEFAULT_DRAIN)
+                .getClaim();
+    }
+
+    /**
+     * Sets the settings of a lock, in place of the previous ones. Holders keep what they hold; waiters that request more permits than
+     * the new limit are ended.
+     */
+    public Lock configureLock(ConfigureLockRequest request) throws InterruptedException {
+        ConfigureLockRequest named =
+                request.toBuilder().setNamespace(namespace()).build();
+        return connection.call(LockServiceGrpc.getConfigureLockMethod(), named).getLock();
+    }
+
+    /** Reads one group. A group that was never joined is an empty group, not an error. */
+    public Group getGroup(String name) throws InterruptedException {
+        return Messages.getGroup(connection, name);
+    }
+
+    /**
+     * Sets the config of a group, or clears it with null, and returns the revision of the event that set it (0 if there is none).
+     *
+     * @param expected only if that is the revision of the current config; 0: only if there is no config; null: in any case
      * @throws TenureException.Refused with {@code CONFIG_CONFLICT} if the config is not the expected one
      */
     public long configureGroup(String name, @Nullable String config, @Nullable Long expected)
             throws InterruptedException {
-        return groups.configure(name, config, expected);
+        ConfigureGroupRequest.Builder request =
+                ConfigureGroupRequest.newBuilder().setNamespace(namespace()).setGroup(name);
+        if (config != null) {
+            request.setConfig(config);
+        }
+        if (expected != null) {
+            request.setExpectedRevision(expected);
+        }
+        // A repeated call would find the config of the first one instead of the expected one.
+        return connection
+                .call(GroupServiceGrpc.getConfigureGroupMethod(), request.build(), expected == null, Duration.ZERO)
+                .getConfigRevision();
     }
 
     /**
-     * Closes all sessions of this client and ends its connection, so that what it holds is free at once. If no server answers within
-     * the time of a call, the sessions end by their TTLs.
+     * Closes all sessions of this client and ends its connection, so that its locks are free at once. Waits for that for the time of a
+     * call, even if the thread is interrupted. If no server answers, which is only logged, the sessions end by their TTLs.
      */
     @Override
     public void close() {
-        awaitQuietly(link.shutDown(), "the client was not closed cleanly");
-    }
-
-    /** Hands over what a session of this client holds. Answers the next token. */
-    long handOver(String name, String sessionId, long token, @Nullable String to) throws InterruptedException {
-        return locks.handOver(name, sessionId, token, to);
-    }
-
-    Pending<Opened> open(SessionOptions options) {
-        String id = options.id() == null ? SessionIds.fresh() : options.id();
-        Duration grace = options.disconnectGrace();
-        Progress progress = options.renewWhile();
-        OpenSpec spec = new OpenSpec(
-                id,
-                Convert.nanos(options.ttl()),
-                grace == null ? Validity.NO_GRACE : Convert.nanos(grace),
-                options.owner(),
-                options.metadata(),
-                progress == null ? null : progress.ticks());
-        Pending<Opened> reply = new Pending<>();
-        reply.onCancel(() -> link.ask((engine, now) -> engine.dropOpening(id, reply, now)));
-        long giveUp = link.giveUp();
-        link.ask(reply, (engine, now) -> {
-            if (!reply.isDone()) {
-                engine.open(spec, giveUp, reply, now);
-            }
-        });
-        return reply;
-    }
-
-    /** Waits, and only logs what goes wrong. An interrupt ends the waiting, not what is waited for. */
-    void awaitQuietly(CompletableFuture<?> done, String complaint) {
-        try {
-            done.get();
-        } catch (InterruptedException interrupted) {
-            Thread.currentThread().interrupt();
-        } catch (ExecutionException | CompletionException error) {
-            LOG.log(Level.WARNING, "{0}: {1}", complaint, error.getCause());
+        if (!connection.shutDown()) {
+            LOG.log(System.Logger.Level.WARNING, "no server has closed the sessions of the client in time");
         }
     }
 
-    Link link() {
-        return link;
+    private Target target() {
+        return new Target(connection, null);
     }
 
-    Calls calls() {
-        return calls;
+    /** Reads one page. */
+    @FunctionalInterface
+    private interface Page<A> {
+        A read(String pageToken) throws InterruptedException;
+    }
+
+    private static <A, T> Stream<T> list(Page<A> pages, Function<A, List<T>> items, Function<A, String> next) {
+        return Stream.iterate(page(pages, ""), Objects::nonNull, page -> {
+                    String token = next.apply(page);
+                    return token.isEmpty() ? null : page(pages, token);
+                })
+                .flatMap(page -> items.apply(page).stream());
+    }
+
+    private static <A> A page(Page<A> pages, String token) {
+        try {
+            return pages.read(token);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+            throw new TenureException.Unavailable("interrupted");
+        }
     }
 }

@@ -1,28 +1,26 @@
 package io.tenure.client;
 
-import java.io.Serial;
+import io.tenure.client.v1.ErrorReason;
+import io.tenure.client.v1.Refusal;
+import java.util.EnumSet;
+import java.util.Set;
 
-/** Why a call did not do what it was asked. That somebody else holds a lock is no error: see {@link Attempt.Busy}. */
+/** Why a call failed. A lock held by another claim is no error: see {@link Attempt.Busy}. */
+@SuppressWarnings("serial")
 public abstract sealed class TenureException extends RuntimeException {
-    @Serial
-    private static final long serialVersionUID = 1L;
-
     private TenureException(String message) {
         super(message);
     }
 
-    /** Whether the same call may well succeed later, at this or another server. */
+    /** Whether the same call may succeed later, at this or another server. */
     public boolean isTransient() {
         return false;
     }
 
-    /** No server answered within the call's deadline. What was asked may or may not have taken effect. */
+    /** No server answered within the call's deadline. The request may or may not have taken effect. */
     public static final class Unavailable extends TenureException {
-        @Serial
-        private static final long serialVersionUID = 1L;
-
         public Unavailable(String problem) {
-            super("no server answered in time: " + problem);
+            super(problem);
         }
 
         @Override
@@ -31,40 +29,48 @@ public abstract sealed class TenureException extends RuntimeException {
         }
     }
 
-    /** The server refused. Decide by {@link Refusal#reason}, never by the text. */
+    /** The server refused. Decide by {@link #reason}, never by the text. */
     public static final class Refused extends TenureException {
-        @Serial
-        private static final long serialVersionUID = 1L;
+        private static final Set<ErrorReason> TRANSIENT = EnumSet.of(
+                ErrorReason.ERROR_REASON_STORE_UNAVAILABLE,
+                ErrorReason.ERROR_REASON_OUTCOME_UNKNOWN,
+                ErrorReason.ERROR_REASON_LEASE_LOST,
+                ErrorReason.ERROR_REASON_DRAINING,
+                ErrorReason.ERROR_REASON_OVERLOADED);
 
-        private final transient Refusal refusal;
+        private final Refusal refusal;
 
         public Refused(Refusal refusal) {
-            super(refusal.toString());
+            super(refusal.getMessage().isEmpty() ? refusal.getReason() : refusal.getMessage());
             this.refusal = refusal;
         }
 
-        /** What the server refused with. */
+        /**
+         * The refusal, with its message and the facts that {@link ErrorReason} names for each reason. One that does not come from the
+         * service itself, but for example from a proxy, has a code of gRPC and no reason.
+         */
         public Refusal refusal() {
             return refusal;
         }
 
-        /** Why. */
-        public Refusal.Reason reason() {
-            return refusal.reason();
+        /** Why. {@code ERROR_REASON_UNSPECIFIED}: for a reason that this version does not know, or without one. */
+        public ErrorReason reason() {
+            try {
+                return ErrorReason.valueOf("ERROR_REASON_" + refusal.getReason());
+            } catch (IllegalArgumentException unknown) {
+                return ErrorReason.ERROR_REASON_UNSPECIFIED;
+            }
         }
 
         @Override
         public boolean isTransient() {
-            return refusal.isTransient();
+            return TRANSIENT.contains(reason());
         }
     }
 
     /** The session or the hold has been lost. */
     public static final class Lost extends TenureException {
-        @Serial
-        private static final long serialVersionUID = 1L;
-
-        private final transient LostReason reason;
+        private final LostReason reason;
 
         public Lost(LostReason reason) {
             super("lost: " + reason);
@@ -77,11 +83,8 @@ public abstract sealed class TenureException extends RuntimeException {
         }
     }
 
-    /** An option cannot be used. Nothing was asked of a server. */
+    /** An option is invalid. No request was sent. */
     public static final class Invalid extends TenureException {
-        @Serial
-        private static final long serialVersionUID = 1L;
-
         private final String field;
 
         public Invalid(String field, String problem) {
@@ -89,27 +92,21 @@ public abstract sealed class TenureException extends RuntimeException {
             this.field = field;
         }
 
-        /** Which option. */
+        /** The option, as in {@code connect_timeout}. */
         public String field() {
             return field;
         }
     }
 
-    /** The client was closed. */
+    /** The client, or the watch, was closed. */
     public static final class Closed extends TenureException {
-        @Serial
-        private static final long serialVersionUID = 1L;
-
         public Closed() {
             super("the client was closed");
         }
     }
 
-    /** The user's own database has seen a higher token: another holder has taken over. End the work; trying again is in vain. */
+    /** The database has seen a higher fencing token for the name: see {@link io.tenure.client.fence.Fence#check}. */
     public static final class StaleToken extends TenureException {
-        @Serial
-        private static final long serialVersionUID = 1L;
-
         private final String name;
         private final long token;
         private final long highest;
@@ -121,17 +118,17 @@ public abstract sealed class TenureException extends RuntimeException {
             this.highest = highest;
         }
 
-        /** What is protected. */
+        /** The name that the token was checked for. */
         public String name() {
             return name;
         }
 
-        /** The token that was refused. */
+        /** The token that was rejected. */
         public long token() {
             return token;
         }
 
-        /** The highest one that the database has seen for the name. */
+        /** The highest token that the database has seen. */
         public long highest() {
             return highest;
         }

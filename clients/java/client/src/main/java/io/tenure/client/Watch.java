@@ -1,106 +1,175 @@
 package io.tenure.client;
 
-import io.tenure.client.internal.engine.WatchSink;
-import io.tenure.client.internal.link.Link;
+import io.grpc.CallOptions;
+import io.grpc.Context;
+import io.grpc.StatusRuntimeException;
+import io.grpc.stub.ClientCalls;
+import io.tenure.client.transport.Backoff;
+import io.tenure.client.transport.Connection;
+import io.tenure.client.transport.Failures;
+import io.tenure.client.transport.Wire;
+import io.tenure.client.v1.Group;
+import io.tenure.client.v1.Lock;
+import io.tenure.client.v1.Snapshot;
 import io.tenure.client.v1.WatchRequest;
+import io.tenure.client.v1.WatchResponse;
+import io.tenure.client.v1.WatchServiceGrpc;
 import java.time.Duration;
-import java.util.ArrayDeque;
-import java.util.Deque;
+import java.util.ArrayList;
 import java.util.Iterator;
+import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.Optional;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What happens, as it happens: each revision once and in order, across reconnects. It ends when it or the client is closed, and with
- * an error that trying again cannot cure. A reader that is slow loses nothing: the server is asked again from where the reader is.
+ * What happens, as it happens: each revision once and in order, across reconnects. It ends when it or the client is closed, and after an
+ * error that a retry cannot fix. The parts of a snapshot are joined to one. A slow reader misses nothing: the server waits for it.
  *
- * <p>For one reader.
+ * <p>For one reader, on whose thread it is received; any thread may close it.
  */
-public final class Watch implements AutoCloseable, Iterable<WatchEvent> {
-    /** How many items may wait for the reader before the watch is stopped and resumed later. */
-    private static final int ITEMS_IN_QUEUE = 64;
+public final class Watch<T> implements Iterable<T>, AutoCloseable {
+    private final Connection connection;
+    private final Function<WatchResponse, Optional<T>> read;
+    private final Backoff backoff = Backoff.ofCalls();
+    private WatchRequest request;
+    private @Nullable Iterator<WatchResponse> responses;
+    /** The parts of a snapshot received so far; of a lock that changed meanwhile, the last state. */
+    private final TreeMap<String, Lock> locks = new TreeMap<>();
 
-    private final Link link;
-    private final Queue queue = new Queue();
+    private final List<Group> groups = new ArrayList<>();
+    /** The present call: guarded by this. */
+    private Context.@Nullable CancellableContext call;
 
-    private Watch(Link link) {
-        this.link = link;
-    }
+    private volatile boolean isClosed;
 
-    static Watch start(Link link, WatchOptions options) {
-        Watch watch = new Watch(link);
-        WatchRequest request = request(options);
-        link.ask((engine, now) -> engine.startWatch(watch.queue, request, now));
-        // Only now: a client that is closed meanwhile does not take in what it is asked.
-        if (link.isClosed()) {
-            watch.queue.end(null);
-        }
-        return watch;
-    }
-
-    static WatchRequest request(WatchOptions options) {
-        return WatchRequest.newBuilder()
-                .addAllNames(options.names())
-                .addAllPrefixes(options.prefixes())
-                .addAllGroups(options.groups())
-                .setAfterRevision(options.afterRevision())
-                .build();
+    /** The items that this reads from the responses to a request. */
+    Watch(Connection connection, WatchRequest request, Function<WatchResponse, Optional<T>> read) {
+        this.connection = connection;
+        this.request = request.toBuilder().setNamespace(connection.namespace()).build();
+        this.read = read;
     }
 
     /**
-     * Waits for the next item. Empty after the watch has ended.
+     * Waits for the next item.
      *
-     * @throws TenureException.Refused what the watch ended with, once
+     * @throws TenureException.Closed after the end of the watch
+     * @throws TenureException.Refused the error with which the watch ends, once
      */
-    public Optional<WatchEvent> next() throws InterruptedException {
-        return next(Long.MAX_VALUE);
-    }
-
-    /** As {@link #next()}, but at most this long. Empty if nothing has come. */
-    public Optional<WatchEvent> next(Duration wait) throws InterruptedException {
-        return next(wait.toNanos());
-    }
-
-    private Optional<WatchEvent> next(long nanos) throws InterruptedException {
-        boolean[] isDrained = new boolean[1];
-        Optional<WatchEvent> item = queue.take(nanos, isDrained);
-        if (isDrained[0]) {
-            link.ask((engine, now) -> engine.resumeWatch(queue, now));
+    public T next() throws InterruptedException {
+        while (true) {
+            Optional<T> item = Optional.empty();
+            try {
+                item = receive().flatMap(read);
+                backoff.reset();
+            } catch (StatusRuntimeException | TenureException error) {
+                endCall();
+                TenureException known = error instanceof TenureException is ? is : Failures.of(error);
+                if (Thread.interrupted()) {
+                    throw new InterruptedException();
+                }
+                if (isClosed || !known.isTransient()) {
+                    boolean isAgain = isClosed;
+                    isClosed = true;
+                    throw isAgain ? new TenureException.Closed() : known;
+                }
+                TimeUnit.NANOSECONDS.sleep(backoff.next());
+            }
+            if (item.isPresent()) {
+                return item.get();
+            }
         }
-        return item;
     }
 
-    /** Whether nothing will come any more. */
-    public boolean isEnded() {
-        return queue.isEnded();
+    /** The next complete response; empty for a part of a snapshot. */
+    private Optional<WatchResponse> receive() throws InterruptedException {
+        Iterator<WatchResponse> present = responses == null ? begin() : responses;
+        responses = present;
+        if (!present.hasNext()) {
+            throw new TenureException.Unavailable("the server ended the watch");
+        }
+        WatchResponse response = present.next();
+        long after = response.getRevision();
+        if (response.hasSnapshot()) {
+            response.getSnapshot().getLocksList().forEach(lock -> locks.put(lock.getName(), lock));
+            groups.addAll(response.getSnapshot().getGroupsList());
+            if (response.getSnapshot().getMore()) {
+                return Optional.empty();
+            }
+            Snapshot.Builder all =
+                    Snapshot.newBuilder().addAllLocks(locks.values()).addAllGroups(groups);
+            response = response.toBuilder().setSnapshot(all).build();
+            clearParts();
+        } else if (response.hasHistoryGone()) {
+            clearParts();
+            after = 0;
+        }
+        request = request.toBuilder().setAfterRevision(after).build();
+        return Optional.of(response);
     }
 
-    /** The items, as {@link #next} tells them. An interrupt ends the waiting with {@link TenureException.Unavailable}. */
+    private Iterator<WatchResponse> begin() throws InterruptedException {
+        clearParts();
+        Wire wire = connection.wire(System.nanoTime() + connection.callNanos(Duration.ZERO));
+        Context.CancellableContext context = wire.context().withCancellation();
+        synchronized (this) {
+            call = context;
+            if (isClosed) {
+                throw new TenureException.Closed();
+            }
+        }
+        Context previous = context.attach();
+        try {
+            return ClientCalls.blockingServerStreamingCall(
+                    wire.channel(), WatchServiceGrpc.getWatchMethod(), CallOptions.DEFAULT, request);
+        } finally {
+            context.detach(previous);
+        }
+    }
+
+    private void clearParts() {
+        locks.clear();
+        groups.clear();
+    }
+
+    private synchronized void endCall() {
+        responses = null;
+        if (call != null) {
+            call.cancel(null);
+            call = null;
+        }
+    }
+
+    /** The items, as {@link #next} returns them, until the end. An interrupt ends the wait with {@code Unavailable}. */
     @Override
-    public Iterator<WatchEvent> iterator() {
+    public Iterator<T> iterator() {
         return new Iterator<>() {
-            private @Nullable WatchEvent item;
+            private @Nullable T item;
 
             @Override
             public boolean hasNext() {
                 try {
-                    item = item == null ? Watch.this.next().orElse(null) : item;
+                    item = item == null ? Watch.this.next() : item;
+                    return true;
                 } catch (InterruptedException interrupted) {
                     Thread.currentThread().interrupt();
                     throw new TenureException.Unavailable("interrupted");
+                } catch (TenureException.Closed end) {
+                    return false;
                 }
-                return item != null;
             }
 
             @Override
-            public WatchEvent next() {
+            public T next() {
                 if (!hasNext()) {
                     throw new NoSuchElementException();
                 }
-                WatchEvent found = item;
+                T next = item;
                 item = null;
-                return found;
+                return next;
             }
         };
     }
@@ -108,68 +177,11 @@ public final class Watch implements AutoCloseable, Iterable<WatchEvent> {
     /** Ends it. */
     @Override
     public void close() {
-        queue.end(null);
-        link.ask((engine, now) -> engine.dropWatch(queue));
-    }
-
-    /** Between the connection and the reader. */
-    private static final class Queue implements WatchSink {
-        private final Deque<WatchEvent> items = new ArrayDeque<>();
-        private boolean isPaused;
-        private boolean isEnded;
-        private @Nullable TenureException error;
-
-        @Override
-        public synchronized boolean offer(WatchEvent event) {
-            if (items.size() >= ITEMS_IN_QUEUE) {
-                return false;
+        synchronized (this) {
+            isClosed = true;
+            if (call != null) {
+                call.cancel(null);
             }
-            items.add(event);
-            notifyAll();
-            return true;
-        }
-
-        @Override
-        public synchronized boolean pause() {
-            isPaused = !items.isEmpty();
-            return !isPaused;
-        }
-
-        @Override
-        public synchronized void end(@Nullable TenureException why) {
-            if (!isEnded) {
-                isEnded = true;
-                error = why;
-                notifyAll();
-            }
-        }
-
-        synchronized boolean isEnded() {
-            return isEnded && items.isEmpty();
-        }
-
-        /** Tells in {@code isDrained} whether the watch is to be resumed. */
-        synchronized Optional<WatchEvent> take(long nanos, boolean[] isDrained) throws InterruptedException {
-            long start = System.nanoTime();
-            while (items.isEmpty() && !isEnded) {
-                long left = nanos - (System.nanoTime() - start);
-                if (left <= 0) {
-                    return Optional.empty();
-                }
-                // Not for ever at once: what is left in nanoseconds would overflow.
-                wait(Math.min(left / 1_000_000 + 1, Integer.MAX_VALUE));
-            }
-            WatchEvent item = items.poll();
-            if (item == null && error != null) {
-                TenureException told = error;
-                error = null;
-                throw told;
-            }
-            isDrained[0] = isPaused && items.isEmpty();
-            if (isDrained[0]) {
-                isPaused = false;
-            }
-            return Optional.ofNullable(item);
         }
     }
 }

@@ -3,7 +3,6 @@ package io.tenure.driver;
 import com.google.gson.JsonObject;
 import io.tenure.client.ClientOptions;
 import io.tenure.client.LostReason;
-import io.tenure.client.Security;
 import io.tenure.client.Session;
 import io.tenure.client.SessionState;
 import io.tenure.client.TenureClient;
@@ -47,18 +46,13 @@ final class Clients {
         if (fields.has("call_timeout_ms")) {
             options = options.callTimeout(fields.duration("call_timeout_ms"));
         }
-        clients.put(fields, TenureClient.connect(options.security(security(fields))));
+        options = options.caCert(file(fields, "ca_cert"))
+                .clientCert(file(fields, "client_cert"), file(fields, "client_key"))
+                .tlsServerName(fields.optional("tls_server_name"))
+                .token(fields.optional("token"))
+                .tokenFile(file(fields, "token_file"));
+        clients.put(fields, TenureClient.connect(options));
         return new JsonObject();
-    }
-
-    private static Security security(Fields fields) {
-        return new Security(
-                file(fields, "ca_cert"),
-                file(fields, "client_cert"),
-                file(fields, "client_key"),
-                fields.optional("tls_server_name"),
-                fields.optional("token"),
-                file(fields, "token_file"));
     }
 
     private static @Nullable Path file(Fields fields, String field) {
@@ -67,9 +61,9 @@ final class Clients {
 
     private JsonObject session(Fields fields) throws InterruptedException {
         Session session = sessions.put(fields, clients.get(fields).session(fields.session(true)));
-        JsonObject answer =
-                Json.object("session_id", session.id(), "ttl_ms", session.ttl().toMillis());
-        Duration grace = session.disconnectGrace();
+        JsonObject answer = Json.object(
+                "session_id", session.id(), "ttl_ms", session.options().ttl().toMillis());
+        Duration grace = session.options().disconnectGrace();
         if (grace != null) {
             answer.addProperty("disconnect_grace_ms", grace.toMillis());
         }

@@ -1,10 +1,11 @@
 package io.tenure.driver;
 
 import com.google.gson.JsonObject;
-import io.tenure.client.Group;
 import io.tenure.client.GroupRequest;
 import io.tenure.client.Membership;
+import io.tenure.client.Messages;
 import io.tenure.client.Standing;
+import io.tenure.client.v1.Group;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -57,7 +58,8 @@ final class Groups {
             Thread member = new Thread(
                     () -> {
                         try {
-                            group.takePart(now -> now.assign((place, of) -> String.valueOf(place + 1)), this::told);
+                            group.takePart(
+                                    now -> Messages.assign(now, (place, of) -> String.valueOf(place + 1)), this::told);
                         } catch (InterruptedException left) {
                             Thread.currentThread().interrupt();
                         }
@@ -148,7 +150,7 @@ final class Groups {
                         || fields.text("assignment")
                                 .equals(standing.assignment().orElse(null)))
                 && (!fields.has("current") || standing.isCurrent() == fields.flag("current"))
-                && (!fields.has("member_count") || standing.group().members().size() == fields.number("member_count"));
+                && (!fields.has("member_count") || standing.group().getMembersCount() == fields.number("member_count"));
         return Json.standing(members.get(fields).await(so));
     }
 
@@ -157,11 +159,12 @@ final class Groups {
         List<String> assignments = fields.texts("assignments");
         Group group = membership.standing().group();
         Map<Long, String> byNumber = new LinkedHashMap<>();
-        int places = Math.min(assignments.size(), group.members().size());
+        int places = Math.min(assignments.size(), group.getMembersCount());
         for (int place = 0; place < places; place++) {
-            byNumber.put(group.members().get(place).number(), assignments.get(place));
+            byNumber.put(group.getMembers(place).getNumber(), assignments.get(place));
         }
-        return Json.object("revision", membership.assign(group, byNumber));
+        membership.assign(group, byNumber);
+        return new JsonObject();
     }
 
     private JsonObject configure(Fields fields) throws InterruptedException {

@@ -3,17 +3,19 @@ package io.tenure.driver;
 import com.google.gson.Gson;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
-import io.tenure.client.Claim;
-import io.tenure.client.Election;
-import io.tenure.client.Group;
-import io.tenure.client.GroupEvent;
-import io.tenure.client.GroupMember;
-import io.tenure.client.LockEvent;
-import io.tenure.client.LockInfo;
 import io.tenure.client.LostReason;
 import io.tenure.client.Standing;
 import io.tenure.client.TenureException;
+import io.tenure.client.v1.Claim;
+import io.tenure.client.v1.EndReason;
+import io.tenure.client.v1.Event;
+import io.tenure.client.v1.Group;
+import io.tenure.client.v1.GroupEvent;
+import io.tenure.client.v1.GroupMember;
+import io.tenure.client.v1.Lock;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
@@ -46,8 +48,8 @@ final class Json {
     static JsonObject error(TenureException error) {
         if (error instanceof TenureException.Refused refused) {
             JsonObject refusal = error("refused", error.getMessage());
-            refusal.addProperty("reason", refused.refusal().code());
-            refusal.add("metadata", labels(refused.refusal().metadata()));
+            refusal.addProperty("reason", refused.refusal().getReason());
+            refusal.add("metadata", labels(refused.refusal().getMetadataMap()));
             return refusal;
         }
         if (error instanceof TenureException.Lost lost) {
@@ -64,11 +66,30 @@ final class Json {
     }
 
     static JsonObject lost(LostReason reason) {
-        JsonObject lost = object("reason", reason.kind().word());
-        add(lost, "end_reason", reason.endReason());
-        add(lost, "operator", reason.operator());
-        add(lost, "note", reason.note());
+        boolean isUnrenewed = reason.kind() == LostReason.Kind.UNRENEWED;
+        JsonObject lost = object("reason", isUnrenewed ? "expired" : word(reason.kind(), ""));
+        addEndReason(lost, reason.ended().getReason());
+        addText(lost, "operator", reason.ended().getOperator());
+        addText(lost, "note", reason.ended().getNote());
         return lost;
+    }
+
+    /** A value in one lowercase word: its name without this prefix. */
+    static String word(Enum<?> value, String prefix) {
+        return value.name().replace(prefix, "").toLowerCase(Locale.ROOT);
+    }
+
+    private static void addEndReason(JsonObject object, EndReason reason) {
+        if (reason != EndReason.END_REASON_UNSPECIFIED) {
+            object.addProperty("end_reason", word(reason, "END_REASON_"));
+        }
+    }
+
+    /** Adds a text, unless it is empty. */
+    static void addText(JsonObject object, String field, String text) {
+        if (!text.isEmpty()) {
+            object.addProperty(field, text);
+        }
     }
 
     /** Adds what is known. */
@@ -93,93 +114,100 @@ final class Json {
 
     static JsonObject claim(Claim claim) {
         JsonObject object = object(
-                "session_id", claim.sessionId(),
-                "owner", claim.owner(),
-                "mode", claim.mode().kind().toString(),
-                "priority", claim.priority());
-        addToken(object, claim.token());
-        object.add("metadata", labels(claim.metadata()));
+                "session_id", claim.getSessionId(),
+                "owner", claim.getOwner(),
+                "mode", word(claim.getMode(), "MODE_"),
+                "priority", claim.getPriority());
+        addToken(object, claim.getToken());
+        object.add("metadata", labels(claim.getMetadataMap()));
         return object;
     }
 
-    static JsonObject lock(LockInfo lock) {
-        JsonObject object = object("name", lock.name());
-        object.add("holders", list(lock.holders(), Json::claim));
-        object.add("waiters", list(lock.waiters(), Json::claim));
+    static JsonObject lock(Lock lock) {
+        JsonObject object = object("name", lock.getName());
+        object.add("holders", list(lock.getHoldersList(), Json::claim));
+        object.add("waiters", list(lock.getWaitersList(), Json::claim));
         return object;
     }
 
-    static JsonObject event(LockEvent event) {
-        JsonObject object = object(
-                "revision", event.revision(),
-                "name", event.name(),
-                "kind", event.kind().toString(),
-                "vacant", event.vacant());
-        Claim claim = event.claim();
-        if (claim != null) {
-            object.addProperty("session_id", claim.sessionId());
-            addToken(object, claim.token());
+    /** An event, once for each of its locks. */
+    static List<JsonObject> events(Event event) {
+        List<JsonObject> events = new ArrayList<>();
+        for (String name : event.getNamesList()) {
+            JsonObject object = object(
+                    "revision", event.getRevision(),
+                    "name", name,
+                    "kind", word(event.getType(), "EVENT_TYPE_"),
+                    "vacant", event.getVacantNamesList().contains(name));
+            if (event.hasClaim()) {
+                object.addProperty("session_id", event.getClaim().getSessionId());
+                addToken(object, event.getClaim().getToken());
+            }
+            addEndReason(object, event.getEndReason());
+            events.add(object);
         }
-        add(object, "end_reason", event.endReason());
-        return object;
+        return events;
     }
 
     static JsonObject groupEvent(GroupEvent event) {
         JsonObject object = object(
-                "revision", event.revision(),
-                "group", event.group(),
-                "kind", event.kind().toString());
-        GroupMember member = event.member();
-        if (member != null) {
-            object.addProperty("session_id", member.sessionId());
-            object.addProperty("number", member.number());
+                "revision", event.getRevision(),
+                "group", event.getGroup(),
+                "kind", word(event.getType(), "GROUP_EVENT_TYPE_"));
+        if (event.hasMember()) {
+            object.addProperty("session_id", event.getMember().getSessionId());
+            object.addProperty("number", event.getMember().getNumber());
         }
-        add(object, "end_reason", event.endReason());
-        add(object, "config", event.config());
+        addEndReason(object, event.getEndReason());
+        add(object, "config", event.hasConfig() ? event.getConfig() : null);
         return object;
     }
 
-    static JsonObject leader(Optional<Election.Leader> leader) {
+    static JsonObject leader(Optional<Claim> leader) {
         JsonObject answer = new JsonObject();
         leader.ifPresent(found -> answer.add(
-                "leader", object("session_id", found.sessionId(), "owner", found.owner(), "token", found.token())));
+                "leader",
+                object("session_id", found.getSessionId(), "owner", found.getOwner(), "token", found.getToken())));
         return answer;
     }
 
     static JsonObject group(Group group) {
-        JsonObject object = object("name", group.name(), "current", group.assignmentsCurrent());
-        object.add("members", list(group.members(), Json::member));
-        Group.Leader leader = group.leader();
-        if (leader != null) {
+        JsonObject object = object("name", group.getName(), "current", group.getAssignmentsCurrent());
+        object.add("members", list(group.getMembersList(), Json::member));
+        if (group.hasLeader()) {
             object.add(
                     "leader",
-                    object("number", leader.member(), "token", leader.token(), "session_id", leader.sessionId()));
+                    object(
+                            "number", group.getLeader().getMember(),
+                            "token", group.getLeader().getToken(),
+                            "session_id", group.getLeader().getSessionId()));
         }
-        add(object, "config", group.config());
+        add(object, "config", group.hasConfig() ? group.getConfig() : null);
         return object;
     }
 
     private static JsonObject member(GroupMember member) {
         JsonObject object = object(
-                "number", member.number(),
-                "session_id", member.sessionId(),
-                "owner", member.owner());
-        add(object, "assignment", member.assignment());
+                "number", member.getNumber(),
+                "session_id", member.getSessionId(),
+                "owner", member.getOwner());
+        add(object, "assignment", member.hasAssignment() ? member.getAssignment() : null);
         return object;
     }
 
     static JsonObject standing(Standing standing) {
+        Group group = standing.group();
         JsonObject object = object(
                 "leads", standing.leads(),
                 "number", standing.number(),
                 "current", standing.isCurrent(),
                 "members",
-                        standing.group().members().stream()
-                                .map(GroupMember::number)
+                        group.getMembersList().stream()
+                                .map(GroupMember::getNumber)
                                 .toList());
         addToken(object, standing.token());
         add(object, "assignment", standing.assignment().orElse(null));
-        add(object, "config", standing.group().config());
+        add(object, "config", group.hasConfig() ? group.getConfig() : null);
         if (standing.lost() != null) {
             object.add("lost", lost(standing.lost()));
         }

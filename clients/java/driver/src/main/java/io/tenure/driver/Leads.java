@@ -3,6 +3,7 @@ package io.tenure.driver;
 import com.google.gson.JsonObject;
 import io.tenure.client.Election;
 import io.tenure.client.Hold;
+import io.tenure.client.v1.Claim;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -111,7 +112,7 @@ final class Leads {
     }
 
     private JsonObject leader(Fields fields) throws InterruptedException {
-        Optional<Election.Leader> leader =
+        Optional<Claim> leader =
                 clients.clients.get(fields).election(fields.text("name")).leader();
         return Json.leader(leader);
     }

@@ -2,15 +2,15 @@ package io.tenure.driver;
 
 import com.google.gson.JsonObject;
 import io.tenure.client.Attempt;
-import io.tenure.client.Claim;
 import io.tenure.client.Guard;
+import io.tenure.client.Handoff;
 import io.tenure.client.LockRequest;
 import io.tenure.client.LostReason;
-import io.tenure.client.TransferRequest;
+import io.tenure.client.v1.BusyState;
+import io.tenure.client.v1.PendingTransfer;
 import java.time.Duration;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
-import org.jspecify.annotations.Nullable;
 
 /** Locks and guards. */
 final class Locks {
@@ -44,7 +44,7 @@ final class Locks {
             return JsonObject::new;
         });
         known.add("update", fields -> {
-            guards.get(fields).update(fields.labels("metadata"));
+            guards.get(fields).updateMetadata(fields.labels("metadata"));
             return new JsonObject();
         });
         known.add(
@@ -60,17 +60,15 @@ final class Locks {
             CompletableFuture<Guard> guard = request.acquireAsync();
             return () -> acquired(fields, Waiting.on(guard));
         }
-        Duration wait = fields.duration("wait_ms");
-        CompletableFuture<Attempt> attempt =
-                wait.isZero() ? request.tryAcquireAsync() : request.acquireWithinAsync(wait);
+        CompletableFuture<Attempt<Guard>> attempt = request.acquireWithinAsync(fields.duration("wait_ms"));
         return () -> tried(fields, Waiting.on(attempt));
     }
 
-    private JsonObject tried(Fields fields, Attempt attempt) {
-        if (attempt instanceof Attempt.Busy busy) {
-            return busy("acquired", busy.holder());
+    private JsonObject tried(Fields fields, Attempt<Guard> attempt) {
+        if (attempt instanceof Attempt.Busy<Guard> busy) {
+            return busy("acquired", busy.busy());
         }
-        return acquired(fields, ((Attempt.Acquired) attempt).held());
+        return acquired(fields, attempt.acquired().orElseThrow());
     }
 
     private JsonObject acquired(Fields fields, Guard guard) {
@@ -82,10 +80,10 @@ final class Locks {
                 "session_id", guard.session().id());
     }
 
-    static JsonObject busy(String what, @Nullable Claim holder) {
+    static JsonObject busy(String what, BusyState busy) {
         JsonObject answer = Json.object(what, false);
-        if (holder != null) {
-            answer.add("holder", Json.claim(holder));
+        if (busy.hasHolder()) {
+            answer.add("holder", Json.claim(busy.getHolder()));
         }
         return answer;
     }
@@ -135,10 +133,13 @@ final class Locks {
     }
 
     private JsonObject awaitTransfer(Fields fields) throws InterruptedException {
-        TransferRequest request = Waiting.on(guards.get(fields).transferRequested());
-        JsonObject answer = Json.object("drain_ms", request.drain().toMillis());
-        Json.add(answer, "operator", request.operator());
-        Json.add(answer, "note", request.note());
+        Handoff handoff = Waiting.on(guards.get(fields).transferRequested());
+        PendingTransfer pending = handoff.pending();
+        Duration drain = Duration.ofSeconds(
+                pending.getDrain().getSeconds(), pending.getDrain().getNanos());
+        JsonObject answer = Json.object("drain_ms", drain.toMillis());
+        Json.addText(answer, "operator", pending.getOperator());
+        Json.addText(answer, "note", pending.getNote());
         return answer;
     }
 }

@@ -1,13 +1,14 @@
 package io.tenure.driver;
 
 import com.google.gson.JsonObject;
-import io.tenure.client.EvictOptions;
-import io.tenure.client.LockSettings;
-import io.tenure.client.TransferOptions;
-import java.time.Duration;
-import org.jspecify.annotations.Nullable;
+import com.google.protobuf.Duration;
+import io.tenure.client.v1.ConfigureLockRequest;
+import io.tenure.client.v1.EvictRequest;
+import io.tenure.client.v1.LockSettings;
+import io.tenure.client.v1.Preempt;
+import io.tenure.client.v1.TransferRequest;
 
-/** Operator calls. */
+/** Operators' calls. */
 final class Operators {
     private final Clients clients;
 
@@ -23,42 +24,63 @@ final class Operators {
     }
 
     private JsonObject evict(Fields fields) throws InterruptedException {
-        EvictOptions options = new EvictOptions(
-                fields.text("operator", ""), fields.has("token") ? fields.number("token") : 0, fields.text("note", ""));
-        clients.clients.get(fields).evict(fields.text("name"), options);
+        EvictRequest request = EvictRequest.newBuilder()
+                .setName(fields.text("name"))
+                .setToken(fields.has("token") ? fields.number("token") : 0)
+                .setOperator(fields.text("operator", ""))
+                .setNote(fields.text("note", ""))
+                .build();
+        clients.clients.get(fields).evict(request);
         return new JsonObject();
     }
 
     private JsonObject transfer(Fields fields) throws InterruptedException {
-        @Nullable Duration drain = fields.has("drain_ms") ? fields.duration("drain_ms") : null;
-        TransferOptions options = new TransferOptions(
-                fields.text("operator", ""), fields.text("to", ""), 0, drain, fields.text("note", ""));
+        TransferRequest.Builder request = TransferRequest.newBuilder()
+                .setName(fields.text("name"))
+                .setToSessionId(fields.text("to", ""))
+                .setOperator(fields.text("operator", ""))
+                .setNote(fields.text("note", ""));
+        if (fields.has("drain_ms")) {
+            request.setDrain(duration(fields, "drain_ms"));
+        }
         return Json.object(
-                "token",
-                clients.clients
-                        .get(fields)
-                        .transfer(fields.text("name"), options)
-                        .token());
+                "token", clients.clients.get(fields).transfer(request.build()).getToken());
     }
 
     private JsonObject configure(Fields fields) throws InterruptedException {
-        Integer limit = fields.has("limit") ? Integer.valueOf((int) fields.number("limit")) : null;
-        LockSettings.Preempt preempt = fields.has("preempt") ? preempt(fields) : null;
-        clients.clients
-                .get(fields)
-                .configureLock(
-                        fields.text("name"),
-                        new LockSettings(limit, preempt),
-                        fields.text("operator", ""),
-                        fields.text("note", ""));
+        LockSettings.Builder settings = LockSettings.newBuilder();
+        if (fields.has("limit")) {
+            settings.setLimit((int) fields.number("limit"));
+        }
+        if (fields.has("preempt")) {
+            settings.setPreempt(preempt(fields.object("preempt")));
+        }
+        ConfigureLockRequest request = ConfigureLockRequest.newBuilder()
+                .setName(fields.text("name"))
+                .setSettings(settings)
+                .setOperator(fields.text("operator", ""))
+                .setNote(fields.text("note", ""))
+                .build();
+        clients.clients.get(fields).configureLock(request);
         return new JsonObject();
     }
 
-    private static LockSettings.Preempt preempt(Fields fields) {
-        Fields times = fields.object("preempt");
-        LockSettings.Preempt otherwise = LockSettings.Preempt.DEFAULT;
-        return new LockSettings.Preempt(
-                times.has("settling_ms") ? times.duration("settling_ms") : otherwise.settling(),
-                times.has("drain_ms") ? times.duration("drain_ms") : otherwise.drain());
+    private static Preempt preempt(Fields times) {
+        Preempt.Builder preempt = Preempt.newBuilder();
+        if (times.has("settling_ms")) {
+            preempt.setSettling(duration(times, "settling_ms"));
+        }
+        if (times.has("drain_ms")) {
+            preempt.setDrain(duration(times, "drain_ms"));
+        }
+        return preempt.build();
+    }
+
+    private static Duration duration(Fields fields, String field) {
+        java.time.Duration time = fields.duration(field);
+        return Duration.newBuilder()
+                .setSeconds(time.getSeconds())
+                .setNanos(time.getNano())
+                .build();
     }
 }

@@ -1,14 +1,13 @@
 package io.tenure.driver;
 
 import com.google.gson.JsonObject;
+import io.tenure.client.Attempt;
 import io.tenure.client.Body;
 import io.tenure.client.Hold;
 import io.tenure.client.LockRequest;
-import io.tenure.client.Ran;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
-import org.jspecify.annotations.Nullable;
 
 /** Closure forms. */
 final class Runs {
@@ -53,14 +52,14 @@ final class Runs {
         return () -> tried(request.tryRun(run));
     }
 
-    private static JsonObject tried(Ran<Long> ran) {
-        if (ran instanceof Ran.Busy<Long> busy) {
-            return Locks.busy("ran", busy.holder());
+    private static JsonObject tried(Attempt<Long> attempt) {
+        if (attempt instanceof Attempt.Busy<Long> busy) {
+            return Locks.busy("ran", busy.busy());
         }
-        return ran(((Ran.Done<Long>) ran).value());
+        return ran(attempt.acquired().orElseThrow());
     }
 
-    private static JsonObject ran(@Nullable Long token) {
+    private static JsonObject ran(Long token) {
         return Json.object("ran", true, "token", token);
     }
 }

@@ -1,4 +1,0 @@
-@NullMarked
-package io.tenure.client.internal.engine;
-
-import org.jspecify.annotations.NullMarked;

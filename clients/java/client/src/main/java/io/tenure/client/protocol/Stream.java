@@ -1,0 +1,121 @@
+package io.tenure.client.protocol;
+
+import com.google.protobuf.CodedOutputStream;
+import io.tenure.client.v1.Change;
+import io.tenure.client.v1.ConnectRequest;
+import io.tenure.client.v1.Declaration;
+import io.tenure.client.v1.Hello;
+import io.tenure.client.v1.KeepAlive;
+import java.util.ArrayDeque;
+import java.util.Collection;
+import java.util.Deque;
+import org.jspecify.annotations.Nullable;
+
+/** The current stream, from its Hello on: what is sent on it, and when to leave its server. */
+final class Stream {
+    /** The most changes in one message: the contract's bound. */
+    private static final int CHANGES_PER_MESSAGE = 1_000;
+    /** With this many bytes a message is complete. With what is added last it is below the contract's 4 MiB. */
+    private static final int BYTES_PER_MESSAGE = 3 << 20;
+    /** The most bytes of a number in a message, and of the tag and the length before a declaration. */
+    private static final int BYTES_PER_NUMBER = 10;
+
+    final long epoch;
+    /** The number of its Hello among the keep-alives. */
+    final long hello;
+    /** When its Hello was queued. */
+    final long connected;
+    /** When the oldest change that has a reply was queued, of those since the last states ... */
+    long asked = Presence.NEVER;
+    /** ... and whether a keep-alive was sent because of it. */
+    boolean isProbed;
+    /** Whether the client is to connect to another server. */
+    boolean isLeft;
+    /** The messages to send. A keep-alive acknowledges the changes before it. */
+    private final Deque<ConnectRequest.Builder> outgoing = new ArrayDeque<>();
+    /** The bytes of the last message. */
+    private int bytes;
+
+    Stream(long epoch, long hello, long connected) {
+        this.epoch = epoch;
+        this.hello = hello;
+        this.connected = connected;
+    }
+
+    @Nullable
+    ConnectRequest poll() {
+        ConnectRequest.Builder next = outgoing.poll();
+        return next == null ? null : next.build();
+    }
+
+    /** This long after the oldest change without a reply. */
+    long afterAsking(long pause) {
+        return asked == Presence.NEVER ? Presence.NEVER : asked + pause;
+    }
+
+    /** Queues a keep-alive. */
+    void sendKeepAlive(long number) {
+        outgoing.add(
+                ConnectRequest.newBuilder().setKeepAlive(KeepAlive.newBuilder().setNumber(number)));
+    }
+
+    /** Queues a change: successive ones go together. */
+    void send(Change change, long now) {
+        if (asked == Presence.NEVER && (change.hasDeclare() || change.hasWithdraw())) {
+            asked = now;
+            isProbed = false;
+        }
+        ConnectRequest.Builder last = outgoing.peekLast();
+        if (last == null
+                || !last.hasChanges()
+                || last.getChangesBuilder().getChangesCount() >= CHANGES_PER_MESSAGE
+                || bytes >= BYTES_PER_MESSAGE) {
+            last = ConnectRequest.newBuilder();
+            outgoing.add(last);
+            bytes = 0;
+        }
+        bytes += change.getSerializedSize() + BYTES_PER_NUMBER;
+        last.getChangesBuilder().addChanges(change);
+    }
+
+    /** Queues a Hello that states all of this, in parts within the contract's bound. */
+    void sendHello(Hello empty, Collection<Presence> items) {
+        Hello.Builder part = begin(empty);
+        long declaration = 0;
+        for (Presence item : items) {
+            if (!item.isStated()) {
+                continue;
+            }
+            item.wasSent = true;
+            item.sent = connected;
+            if (bytes >= BYTES_PER_MESSAGE) {
+                part.setMore(true);
+                part = begin(empty);
+                declaration = 0;
+            }
+            Declaration declared = item.declared;
+            bytes += BYTES_PER_NUMBER * 2 + (declared == null ? 0 : declared.getSerializedSize());
+            if (declared == null) {
+                part.addKnown(item.number);
+                if (item.isPaused()) {
+                    part.addPaused(item.number);
+                }
+            } else if (declaration == item.declaration) {
+                // What was declared together stays together: then a busy lock leaves no session behind.
+                part.getDeclaredBuilder(part.getDeclaredCount() - 1)
+                        .addAllClaims(declared.getClaimsList())
+                        .addAllMemberships(declared.getMembershipsList());
+            } else {
+                part.addDeclared(declared);
+            }
+            declaration = declared == null ? declaration : item.declaration;
+        }
+    }
+
+    private Hello.Builder begin(Hello empty) {
+        ConnectRequest.Builder message = ConnectRequest.newBuilder().setHello(empty);
+        outgoing.add(message);
+        bytes = CodedOutputStream.computeMessageSizeNoTag(empty);
+        return message.getHelloBuilder();
+    }
+}
