@@ -184,4 +184,9 @@ public final class LockRequest extends Request<LockRequest> {
                 (part, token) -> acquired.apply(new Guard(part, names, token, progress)),
                 busy);
     }
+
+    /** The same lock as a {@link java.util.concurrent.locks.Lock}: owned by threads, which may enter it again. */
+    public LockView asLock() {
+        return new LockView(this);
+    }
 }

@@ -106,9 +106,12 @@ public final class Driver {
     private void close() {
         if (dial != null) {
             dial.stop();
+            dial = null;
         }
         drop(before);
-        drop(stream);
+        Wire last = stream;
+        stream = null;
+        drop(last);
         loop.stop();
         connection.ended();
     }
