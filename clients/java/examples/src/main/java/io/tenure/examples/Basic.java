@@ -4,7 +4,7 @@ import io.tenure.client.Guard;
 import io.tenure.client.TenureClient;
 import java.time.Duration;
 
-/** Waits for a lock, works under it, and gives it back. */
+/** Waits for a lock, works under it, and releases it. */
 public final class Basic {
     private Basic() {}
 

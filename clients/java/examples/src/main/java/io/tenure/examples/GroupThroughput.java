@@ -1,8 +1,9 @@
 package io.tenure.examples;
 
-import io.tenure.client.Group;
+import io.tenure.client.Messages;
 import io.tenure.client.Standing;
 import io.tenure.client.TenureClient;
+import io.tenure.client.v1.Group;
 import java.time.Duration;
 import java.util.Map;
 import java.util.function.Function;
@@ -21,7 +22,7 @@ public final class GroupThroughput {
     /** The total, which is the group's config: 0 while there is none. */
     private static long total(Group group) {
         try {
-            return group.config() == null ? 0 : Long.parseUnsignedLong(group.config());
+            return group.hasConfig() ? Long.parseUnsignedLong(group.getConfig()) : 0;
         } catch (NumberFormatException noNumber) {
             return 0;
         }
@@ -29,16 +30,16 @@ public final class GroupThroughput {
 
     /** The same for all: what the division leaves over is not used. */
     private static Map<Long, String> evenly(Group group) {
-        long share = total(group) / Math.max(group.members().size(), 1);
-        return group.assign((place, member) -> String.valueOf(share));
+        long share = total(group) / Math.max(group.getMembersCount(), 1);
+        return Messages.assign(group, (place, member) -> String.valueOf(share));
     }
 
     /** All of it: the members that joined first get one more each, as far as that goes. */
     private static Map<Long, String> exactly(Group group) {
-        long members = Math.max(group.members().size(), 1);
+        long members = Math.max(group.getMembersCount(), 1);
         long share = total(group) / members;
         long rest = total(group) % members;
-        return group.assign((place, member) -> String.valueOf(share + (place < rest ? 1 : 0)));
+        return Messages.assign(group, (place, member) -> String.valueOf(share + (place < rest ? 1 : 0)));
     }
 
     public static void main(String[] arguments) throws InterruptedException {
@@ -55,11 +56,11 @@ public final class GroupThroughput {
     private static void print(Standing standing) {
         String report;
         if (standing.lost() != null) {
-            // Nobody else knows of this copy's use any more: it stops until it is a member again.
+            // The others no longer count this copy's use: it stops until it is a member again.
             report = "lost reason=" + standing.lost();
         } else if (standing.isCurrent() && standing.assignment().isPresent()) {
             report = "share=" + standing.assignment().get() + " of=" + total(standing.group()) + " members="
-                    + standing.group().members().size() + " " + (standing.leads() ? "leader" : "member");
+                    + standing.group().getMembersCount() + " " + (standing.leads() ? "leader" : "member");
         } else {
             return;
         }

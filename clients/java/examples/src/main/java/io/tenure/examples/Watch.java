@@ -1,42 +1,51 @@
 package io.tenure.examples;
 
-import io.tenure.client.Claim;
-import io.tenure.client.EndReason;
-import io.tenure.client.LockEvent;
-import io.tenure.client.LockInfo;
+import io.tenure.client.Messages;
 import io.tenure.client.TenureClient;
-import io.tenure.client.WatchEvent;
-import io.tenure.client.WatchOptions;
+import io.tenure.client.v1.Claim;
+import io.tenure.client.v1.EndReason;
+import io.tenure.client.v1.Event;
+import io.tenure.client.v1.Lock;
+import io.tenure.client.v1.WatchRequest;
+import io.tenure.client.v1.WatchResponse;
+import java.util.Locale;
 
-/** Prints who holds what, as it changes. */
+/** Prints the holders of locks, as they change. */
 public final class Watch {
     private Watch() {}
 
     public static void main(String[] arguments) {
         String prefix = arguments.length > 0 ? arguments[0] : "";
         TenureClient client = TenureClient.fromEnvironment();
-        for (WatchEvent told : client.watch(WatchOptions.ofPrefix(prefix))) {
-            if (told instanceof WatchEvent.Snapshot snapshot) {
-                System.out.println("snapshot revision=" + snapshot.revision());
-                snapshot.locks().forEach(Watch::print);
-            } else if (told instanceof WatchEvent.Events events) {
-                events.events().forEach(Watch::print);
-            } else if (told instanceof WatchEvent.HistoryGone gone) {
-                System.out.println("history is gone: " + gone.cause());
+        WatchRequest request = WatchRequest.newBuilder().addPrefixes(prefix).build();
+        for (WatchResponse response : client.watch(request)) {
+            if (response.hasSnapshot()) {
+                System.out.println("snapshot revision=" + response.getRevision());
+                response.getSnapshot().getLocksList().forEach(Watch::print);
+            } else if (response.hasHistoryGone()) {
+                System.out.println(
+                        "history is gone: " + response.getHistoryGone().getCause());
             }
+            response.getEvents().getEventsList().forEach(Watch::print);
         }
     }
 
-    private static void print(LockInfo lock) {
-        String holder = lock.holder().map(Claim::owner).orElse("nobody");
-        System.out.println("lock name=" + lock.name() + " holder=" + holder + " waiters=" + lock.waiterCount());
+    private static void print(Lock lock) {
+        String holder = Messages.holder(lock).map(Claim::getOwner).orElse("nobody");
+        System.out.println("lock name=" + lock.getName() + " holder=" + holder + " waiters=" + lock.getWaiterCount());
     }
 
-    private static void print(LockEvent event) {
-        Claim claim = event.claim();
-        EndReason reason = event.endReason();
-        System.out.println(event.kind() + " name=" + event.name() + " revision=" + event.revision() + " owner="
-                + (claim == null ? "" : claim.owner()) + " " + (reason == null ? "" : reason)
-                + (event.vacant() ? " vacant" : ""));
+    private static void print(Event event) {
+        boolean isEnd = event.getEndReason() != EndReason.END_REASON_UNSPECIFIED;
+        for (String name : event.getNamesList()) {
+            System.out.println(word(event.getType(), "EVENT_TYPE_") + " name=" + name + " revision="
+                    + event.getRevision() + " owner=" + event.getClaim().getOwner() + " "
+                    + (isEnd ? word(event.getEndReason(), "END_REASON_") : "")
+                    + (event.getVacantNamesList().contains(name) ? " vacant" : ""));
+        }
+    }
+
+    private static String word(Enum<?> value, String prefix) {
+        return value.name().replace(prefix, "").toLowerCase(Locale.ROOT);
     }
 }

@@ -10,13 +10,13 @@ import net.javacrumbs.shedlock.core.AbstractSimpleLock;
 import net.javacrumbs.shedlock.core.LockConfiguration;
 import net.javacrumbs.shedlock.core.SimpleLock;
 
-/** A lock that is held until it is given back, or its time is over. */
+/** A lock that is held until it is released, or its time is over. */
 final class TenureSimpleLock extends AbstractSimpleLock {
     private final Guard guard;
     private final ScheduledExecutorService timers;
-    /** Gives it back when its time is over. */
+    /** Releases it when its time is over. */
     private final ScheduledFuture<?> end;
-    /** By {@link System#nanoTime}: it is not given back before ... */
+    /** By {@link System#nanoTime}: it is not released before ... */
     private final long notBefore;
     /** ... and is over then, however late the timer is. */
     private final long over;

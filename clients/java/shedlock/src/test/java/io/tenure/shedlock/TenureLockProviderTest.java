@@ -48,7 +48,7 @@ class TenureLockProviderTest extends AbstractExtensibleLockProviderIntegrationTe
         try {
             // A lock whose time is over is given back in the background.
             Eventually.holds(
-                    "nobody has it", () -> client.getLock(name).holders().isEmpty());
+                    "nobody has it", () -> client.getLock(name).getHoldersList().isEmpty());
         } catch (InterruptedException interrupted) {
             throw new AssertionError(interrupted);
         }
@@ -57,7 +57,7 @@ class TenureLockProviderTest extends AbstractExtensibleLockProviderIntegrationTe
     @Override
     protected void assertLocked(String name) {
         try {
-            assertThat(client.getLock(name).holders()).isNotEmpty();
+            assertThat(client.getLock(name).getHoldersList()).isNotEmpty();
         } catch (InterruptedException interrupted) {
             throw new AssertionError(interrupted);
         }
@@ -106,5 +106,19 @@ class TenureLockProviderTest extends AbstractExtensibleLockProviderIntegrationTe
             TenureLockProvider provider = new TenureLockProvider(lonely);
             assertThatThrownBy(() -> provider.lock(lockConfig(LOCK_NAME1))).isInstanceOf(LockException.class);
         }
+    }
+
+    @Test
+    void namesAndMinimumsOutOfBoundsAreRefusedWithTheBound() {
+        TenureLockProvider provider = new TenureLockProvider(client);
+        assertThatThrownBy(() -> provider.lock(lockConfig(
+                        LOCK_NAME1, Duration.ofHours(25), Duration.ofHours(24).plusMillis(1))))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("at most 24 h");
+        assertThatThrownBy(() -> provider.lock(lockConfig("\u00e9".repeat(128))))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("at most 255 bytes");
+        assertThat(provider.lock(lockConfig("n".repeat(255), Duration.ofHours(25), Duration.ofHours(24))))
+                .isPresent();
     }
 }

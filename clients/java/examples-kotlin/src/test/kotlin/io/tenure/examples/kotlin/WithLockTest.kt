@@ -1,11 +1,11 @@
 package io.tenure.examples.kotlin
 
-import io.tenure.client.EvictOptions
 import io.tenure.client.LostReason
 import io.tenure.client.TenureClient
 import io.tenure.client.TenureException
 import io.tenure.client.testing.Eventually
 import io.tenure.client.testing.TestServer
+import io.tenure.client.v1.EvictRequest
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.async
@@ -42,10 +42,10 @@ class WithLockTest {
         runBlocking<Unit> {
             val token =
                 client.lock("report").withLock { hold ->
-                    assertThat(client.getLock("report").holders().map { it.token() }).containsExactly(hold.token())
+                    assertThat(client.getLock("report").holdersList.map { it.token }).containsExactly(hold.token())
                     hold.token()
                 }
-            assertThat(client.getLock("report").holders()).isEmpty()
+            assertThat(client.getLock("report").holdersList).isEmpty()
             assertThat(client.lock("report").withLock { it.token() }).isGreaterThan(token)
         }
 
@@ -54,9 +54,9 @@ class WithLockTest {
         runBlocking<Unit> {
             client.lock("report").acquire().use {
                 val waiting = launch(Dispatchers.Default) { client.lock("report").withLock { error("it is held") } }
-                Eventually.holds("it waits") { client.getLock("report").waiters().size == 1 }
+                Eventually.holds("it waits") { client.getLock("report").waitersCount == 1 }
                 waiting.cancelAndJoin()
-                Eventually.holds("nobody waits") { client.getLock("report").waiters().isEmpty() }
+                Eventually.holds("nobody waits") { client.getLock("report").waitersList.isEmpty() }
             }
         }
 
@@ -73,7 +73,7 @@ class WithLockTest {
                 }
             begun.await()
             working.cancelAndJoin()
-            assertThat(client.getLock("report").holders()).isEmpty()
+            assertThat(client.getLock("report").holdersList).isEmpty()
         }
 
     @Test
@@ -89,7 +89,7 @@ class WithLockTest {
                         }
                     }
                 begun.await()
-                client.evict("report", EvictOptions.by("carol"))
+                client.evict(EvictRequest.newBuilder().setName("report").setOperator("carol").build())
                 val error = runCatching { working.await() }.exceptionOrNull()
                 assertThat(error).isInstanceOf(TenureException.Lost::class.java)
                 assertThat((error as TenureException.Lost).reason().kind()).isEqualTo(LostReason.Kind.ENDED)

@@ -3,16 +3,15 @@ package io.tenure.examples.guides;
 import io.tenure.client.Election;
 import io.tenure.client.Guard;
 import io.tenure.client.Hold;
-import io.tenure.client.LeadershipListener;
-import io.tenure.client.Leading;
 import io.tenure.client.Session;
 import io.tenure.client.SessionOptions;
 import io.tenure.client.SessionState;
 import io.tenure.client.TenureClient;
 import io.tenure.client.Watch;
-import io.tenure.client.WatchEvent;
-import io.tenure.client.WatchOptions;
+import io.tenure.client.v1.WatchRequest;
+import io.tenure.client.v1.WatchResponse;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.Lock;
 
@@ -48,24 +47,12 @@ public final class FromCurator {
     }
 
     private static void latch(TenureClient client) throws InterruptedException {
-        CountDownLatch elected = new CountDownLatch(1);
         // snippet: latch
-        LeadershipListener listener = new LeadershipListener() {
-            @Override
-            public void elected(Hold leadership) {
-                System.out.println("leader, token=" + leadership.token());
-                elected.countDown();
-            }
-
-            @Override
-            public void revoked(Hold leadership) {
-                System.out.println("not leader any more");
-            }
-        };
-        try (Leading leading = client.election("latch").owner("me").start(listener)) {
-            elected.await();
-            System.out.println("who leads="
-                    + client.election("latch").leader().orElseThrow().owner());
+        Election election = client.election("latch").owner("me");
+        try (Guard leadership = election.campaign()) {
+            System.out.println("leader, token=" + leadership.token());
+            leadership.lost().thenRun(() -> System.out.println("not leader any more"));
+            System.out.println("who leads=" + election.leader().orElseThrow().getOwner());
         }
         // snippet end
     }
@@ -82,7 +69,7 @@ public final class FromCurator {
         // snippet end
         try (Guard leases = client.lock("locks/pool").limit(5).acquire();
                 Guard reader = client.lock("locks/book").shared().acquire();
-                Guard both = client.locks("locks/a", "locks/b").acquire()) {
+                Guard both = client.locks(List.of("locks/a", "locks/b")).acquire()) {
             System.out.println("held=" + (leases.isValid() && reader.isValid() && both.isValid()));
         }
     }
@@ -99,9 +86,9 @@ public final class FromCurator {
 
     private static void changes(TenureClient client) throws InterruptedException {
         // snippet: watch
-        try (Watch watch = client.watch(WatchOptions.ofPrefix("locks/"))) {
-            WatchEvent told = watch.next().orElseThrow();
-            System.out.println("begins with a snapshot=" + (told instanceof WatchEvent.Snapshot));
+        WatchRequest request = WatchRequest.newBuilder().addPrefixes("locks/").build();
+        try (Watch<WatchResponse> watch = client.watch(request)) {
+            System.out.println("begins with a snapshot=" + watch.next().hasSnapshot());
         }
         // snippet end
     }

@@ -1,11 +1,12 @@
 package io.tenure.examples.guides;
 
 import io.tenure.client.Attempt;
-import io.tenure.client.EvictOptions;
 import io.tenure.client.Guard;
 import io.tenure.client.LockView;
 import io.tenure.client.TenureClient;
+import io.tenure.client.v1.EvictRequest;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.locks.Lock;
 
 /** What programs that used Redisson's locks do with Tenure: {@code clients/guides/from-redisson.md} has these lines. */
@@ -42,9 +43,9 @@ public final class FromRedisson {
         }
         // snippet end
         // snippet: within
-        Attempt attempt = client.lock("report").acquireWithin(Duration.ofSeconds(100));
-        if (attempt instanceof Attempt.Acquired acquired) {
-            try (Guard guard = acquired.held()) {
+        Attempt<Guard> attempt = client.lock("report").acquireWithin(Duration.ofSeconds(100));
+        if (attempt instanceof Attempt.Acquired<Guard> acquired) {
+            try (Guard guard = acquired.value()) {
                 System.out.println("in time, valid=" + guard.isValid());
             }
         }
@@ -55,7 +56,7 @@ public final class FromRedisson {
         try (Guard first = client.lock("pool").limit(2).acquire();
                 Guard second = client.lock("pool").permits(1).acquire()) {
             System.out.println("two permits, and no third="
-                    + client.lock("pool").permits(1).tryAcquire().isAcquired());
+                    + client.lock("pool").permits(1).tryAcquire().acquired().isPresent());
         }
     }
 
@@ -68,7 +69,7 @@ public final class FromRedisson {
     }
 
     private static void several(TenureClient client) throws InterruptedException {
-        try (Guard both = client.locks("accounts", "ledger").acquire()) {
+        try (Guard both = client.locks(List.of("accounts", "ledger")).acquire()) {
             System.out.println("both=" + both.names());
         }
     }
@@ -77,8 +78,9 @@ public final class FromRedisson {
         LockView view = client.lock("report").asLock();
         view.lock();
         System.out.println("mine=" + view.hold().isPresent() + " held="
-                + !client.getLock("report").holders().isEmpty());
-        client.evict("report", EvictOptions.by("me"));
-        System.out.println("held=" + !client.getLock("report").holders().isEmpty());
+                + !client.getLock("report").getHoldersList().isEmpty());
+        client.evict(
+                EvictRequest.newBuilder().setName("report").setOperator("me").build());
+        System.out.println("held=" + !client.getLock("report").getHoldersList().isEmpty());
     }
 }

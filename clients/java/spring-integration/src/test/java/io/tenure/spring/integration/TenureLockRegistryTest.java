@@ -2,10 +2,10 @@ package io.tenure.spring.integration;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.tenure.client.EvictOptions;
 import io.tenure.client.SessionOptions;
 import io.tenure.client.TenureClient;
 import io.tenure.client.testing.TestServer;
+import io.tenure.client.v1.EvictRequest;
 import java.time.Duration;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
@@ -46,19 +46,20 @@ class TenureLockRegistryTest {
         assertThat(registry.obtain("a")).isSameAs(lock);
         assertThat(lock.tryLock()).isTrue();
         assertThat(lock.tryLock(1, TimeUnit.SECONDS)).isTrue();
-        assertThat(client.getLock("app/a").holders()).hasSize(1);
+        assertThat(client.getLock("app/a").getHoldersList()).hasSize(1);
         assertThat(CompletableFuture.supplyAsync(lock::tryLock).get(5, TimeUnit.SECONDS))
                 .isFalse();
         lock.unlock();
         lock.unlock();
-        assertThat(client.getLock("app/a").holders()).isEmpty();
+        assertThat(client.getLock("app/a").getHoldersList()).isEmpty();
     }
 
     @Test
     void aLossIsToldOnceAndThenTheLockCanBeHadAgain() throws Exception {
         Lock lock = registry.obtain("a");
         lock.lock();
-        client.evict("app/a", EvictOptions.by("op"));
+        client.evict(
+                EvictRequest.newBuilder().setName("app/a").setOperator("op").build());
         CompletableFuture<Boolean> other = CompletableFuture.supplyAsync(() -> {
             lock.lock();
             lock.unlock();
@@ -107,7 +108,10 @@ class TenureLockRegistryTest {
         Candidate first = new Candidate("first");
         LockRegistryLeaderInitiator leading = initiator(client, first);
         assertThat(first.next()).isEqualTo("granted");
-        client.evict("app/leader", EvictOptions.by("op"));
+        client.evict(EvictRequest.newBuilder()
+                .setName("app/leader")
+                .setOperator("op")
+                .build());
         assertThat(first.next()).isEqualTo("revoked");
         assertThat(first.next()).isEqualTo("granted");
         try (TenureClient elsewhere = TenureClient.connect(server.url())) {
