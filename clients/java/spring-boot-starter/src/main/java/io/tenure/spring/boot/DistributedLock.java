@@ -16,14 +16,15 @@ import org.springframework.core.Ordered;
  * public void ship(long id) { ... }
  * }</pre>
  *
- * <p>The lock is taken before a transaction begins and given back after it has ended: the advice comes before that of
- * {@code @Transactional}. A thread that holds the lock already, by an outer method, enters without asking.
+ * <p>The lock is acquired before a transaction begins and released after it has ended: the advice comes before that of
+ * {@code @Transactional}. A thread that holds the lock already, by an outer method, enters without a request.
  *
  * <p>If the lock is lost while the method runs, its thread is interrupted, and the call fails with
- * {@link io.tenure.client.TenureException.Lost}, whatever came of the method. Code that ignores the interrupt runs to its end, and
- * commits: what it writes should go along with the fencing token, {@code CurrentHold.get().token()}, which the resource checks.
+ * {@link io.tenure.client.TenureException.Lost}, regardless of the method's result. Code that ignores the interrupt runs to its end,
+ * and commits: its writes should include the fencing token, {@code CurrentHold.get().token()}, which the resource checks.
  *
- * <p>As with all advice, only calls from other beans count.
+ * <p>As with all advice, only calls from other beans are intercepted. Mistakes in the annotation (an expression or a duration that
+ * cannot be read, a primitive result with {@link WhenBusy#SKIP}) are refused when the bean is made.
  */
 @Documented
 @Target(ElementType.METHOD)
@@ -32,18 +33,21 @@ public @interface DistributedLock {
     /** Where this comes among the advice of a method: before transactions, whose order is the last by default. */
     int ORDER = Ordered.LOWEST_PRECEDENCE - 100;
 
-    /** The name of the lock: an expression of Spring, which knows the parameters by {@code #name}, and beans by {@code @name}. */
+    /**
+     * The name of the lock: an expression of Spring, in which {@code #name} is a parameter and {@code @name} a bean. It may be
+     * evaluated twice for a call. A null, also within a concatenation, is an error of the call.
+     */
     String key();
 
     /**
-     * How long to wait for the lock, such as {@code 500ms}, {@code 5s} or {@code ${a.property}}: {@code 0s} tries once. At most 365
-     * days. Default: for as long as it takes.
+     * How long to wait for the lock, such as {@code 500ms}, {@code 5s} or {@code ${a.property}}: {@code 0s} makes one attempt. Not
+     * negative; at most 10 years. Default: for as long as it takes.
      */
     String waitAtMost() default "";
 
-    /** What happens if somebody else holds the lock at the end of the wait. */
+    /** What happens if another claim holds the lock at the end of the wait. */
     WhenBusy whenBusy() default WhenBusy.THROW;
 
-    /** How long the lock outlives this program if that dies. Default: {@code tenure.session.ttl}. */
+    /** How long the lock outlives this program: 500 ms to 24 h. Default: {@code tenure.session.ttl}. */
     String ttl() default "";
 }

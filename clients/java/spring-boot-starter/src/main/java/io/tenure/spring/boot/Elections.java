@@ -2,6 +2,7 @@ package io.tenure.spring.boot;
 
 import io.tenure.client.SessionOptions;
 import io.tenure.client.TenureClient;
+import io.tenure.client.TenureException;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -32,6 +33,18 @@ final class Elections implements SmartLifecycle {
             }
             return candidate;
         });
+    }
+
+    /** Why campaigns are refused at present, by the names of the elections. */
+    synchronized Map<String, String> refusals() {
+        Map<String, String> refusals = new TreeMap<>();
+        candidates.forEach((name, candidate) -> {
+            TenureException refusal = candidate.refusal();
+            if (refusal != null) {
+                refusals.put(name, refusal.getMessage());
+            }
+        });
+        return refusals;
     }
 
     @Override

@@ -33,10 +33,10 @@ final class LeaderMethods implements BeanPostProcessor {
         if (AnnotationUtils.isCandidateClass(type, LeaderOnly.class)) {
             Map<Method, String> found = MethodIntrospector.selectMethods(type, this::election);
             found.forEach((method, name) -> {
-                Class<?> answer = method.getReturnType();
-                if (answer.isPrimitive() && answer != void.class) {
+                Class<?> result = method.getReturnType();
+                if (result.isPrimitive() && result != void.class) {
                     throw new BeanInitializationException(
-                            method + " cannot be for leaders only: it has to answer a " + answer);
+                            method + " cannot be for leaders only, because its result is a primitive " + result);
                 }
                 names.add(name);
             });

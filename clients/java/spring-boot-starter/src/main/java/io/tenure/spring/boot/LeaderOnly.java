@@ -15,11 +15,11 @@ import java.lang.annotation.Target;
  * void sendInvoices() { ... }
  * }</pre>
  *
- * <p>The program campaigns from its start to its end, once for each name, however many methods have it. A call while another leads
- * does nothing, and answers null; so the method must not answer something primitive. When the leadership is lost or has to be handed
- * over, the threads that are in such methods are interrupted; the next one leads when they have come to their ends, or when the
- * leadership is lost. A call whose leadership was lost fails with {@link io.tenure.client.TenureException.Lost}. The fencing token is
- * {@code CurrentHold.get().token()}.
+ * <p>The program campaigns from its start to its end, once for each name, however many methods have it; also after a refusal, though
+ * slowly: meanwhile its health is down. A call while another leads does nothing, and returns null; so the method must not have a
+ * primitive result. When the leadership is lost or is to be handed over, the threads in such methods are interrupted; the next one
+ * leads when they have ended, or when the leadership is lost. A call whose leadership was lost fails with
+ * {@link io.tenure.client.TenureException.Lost}. The fencing token is {@code CurrentHold.get().token()}.
  */
 @Documented
 @Target(ElementType.METHOD)

@@ -8,35 +8,30 @@ import io.tenure.client.SessionOptions;
 import io.tenure.client.TenureClient;
 import java.lang.reflect.Method;
 import java.time.Duration;
-import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.aopalliance.intercept.MethodInvocation;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.factory.ObjectProvider;
-import org.springframework.beans.factory.config.ConfigurableBeanFactory;
-import org.springframework.context.expression.BeanFactoryResolver;
-import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.expression.BeanResolver;
 
 /** Runs methods with {@link DistributedLock} under their locks. */
 final class LockInterceptor implements MethodInterceptor {
-    private final ConfigurableBeanFactory factory;
+    private final LockMethods methods;
     private final BeanResolver beans;
     private final ObjectProvider<TenureClient> client;
     private final ObjectProvider<TenureProperties> properties;
     private final ObjectProvider<TenureObserver> observer;
-    private final Map<Method, LockedMethod> methods = new ConcurrentHashMap<>();
 
     LockInterceptor(
-            ConfigurableBeanFactory factory,
+            LockMethods methods,
+            BeanResolver beans,
             ObjectProvider<TenureClient> client,
             ObjectProvider<TenureProperties> properties,
             ObjectProvider<TenureObserver> observer) {
-        this.factory = factory;
-        this.beans = new BeanFactoryResolver(factory);
+        this.methods = methods;
+        this.beans = beans;
         this.client = client;
         this.properties = properties;
         this.observer = observer;
@@ -50,14 +45,15 @@ final class LockInterceptor implements MethodInterceptor {
             return call.proceed();
         }
         SessionOptions session = method.session(properties.getObject().session().options());
-        Attempt attempt = ask(key, client.getObject().lock(key).session(session), method.waitAtMost());
-        if (attempt instanceof Attempt.Acquired acquired) {
-            return run(acquired.held(), call);
+        Attempt<Guard> attempt = request(key, client.getObject().lock(key).session(session), method.waitAtMost());
+        if (attempt instanceof Attempt.Busy<Guard> busy) {
+            if (method.isSkippable()) {
+                return method.skipped();
+            }
+            throw new LockNotAcquiredException(
+                    key, busy.busy().hasHolder() ? busy.busy().getHolder() : null);
         }
-        if (method.isSkippable()) {
-            return method.skipped();
-        }
-        throw new LockNotAcquiredException(key, ((Attempt.Busy) attempt).holder());
+        return run(attempt.acquired().orElseThrow(), call);
     }
 
     private LockedMethod method(MethodInvocation call) {
@@ -65,25 +61,20 @@ final class LockInterceptor implements MethodInterceptor {
         Method called = target == null
                 ? call.getMethod()
                 : AopUtils.getMostSpecificMethod(call.getMethod(), AopUtils.getTargetClass(target));
-        return methods.computeIfAbsent(called, method -> {
-            DistributedLock lock = AnnotatedElementUtils.findMergedAnnotation(method, DistributedLock.class);
-            if (lock == null) {
-                throw new IllegalStateException(method + " has no lock");
-            }
-            return new LockedMethod(method, lock, text -> {
-                String resolved = factory.resolveEmbeddedValue(text);
-                return resolved == null ? "" : resolved;
-            });
-        });
+        LockedMethod method = methods.lock(called);
+        if (method == null) {
+            throw new IllegalStateException(called + " has no lock");
+        }
+        return method;
     }
 
-    private Attempt ask(String key, LockRequest request, @Nullable Duration waitAtMost) {
+    private Attempt<Guard> request(String key, LockRequest request, @Nullable Duration waitAtMost) {
         long start = System.nanoTime();
         TenureObserver.Outcome outcome = TenureObserver.Outcome.FAILED;
         try {
-            Attempt attempt =
-                    waitAtMost == null ? new Attempt.Acquired(request.acquire()) : request.acquireWithin(waitAtMost);
-            outcome = attempt.isAcquired() ? TenureObserver.Outcome.ACQUIRED : TenureObserver.Outcome.BUSY;
+            Attempt<Guard> attempt =
+                    waitAtMost == null ? new Attempt.Acquired<>(request.acquire()) : request.acquireWithin(waitAtMost);
+            outcome = attempt.acquired().isPresent() ? TenureObserver.Outcome.ACQUIRED : TenureObserver.Outcome.BUSY;
             return attempt;
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();

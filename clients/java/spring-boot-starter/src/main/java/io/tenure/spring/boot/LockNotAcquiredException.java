@@ -1,9 +1,9 @@
 package io.tenure.spring.boot;
 
-import io.tenure.client.Claim;
+import io.tenure.client.v1.Claim;
 import org.jspecify.annotations.Nullable;
 
-/** A method did not run, because its lock was not to be had in time, or its thread was interrupted while it waited. */
+/** A method did not run, because its lock was not free in time, or its thread was interrupted while it waited. */
 public class LockNotAcquiredException extends RuntimeException {
     private static final long serialVersionUID = 1;
 
@@ -11,7 +11,7 @@ public class LockNotAcquiredException extends RuntimeException {
     private final transient @Nullable Claim holder;
 
     LockNotAcquiredException(String key, @Nullable Claim holder) {
-        super("somebody else holds " + key + (holder == null ? "" : ": " + holder.owner()));
+        super("another claim holds " + key + (holder == null ? "" : ": " + holder.getOwner()));
         this.key = key;
         this.holder = holder;
     }
@@ -27,7 +27,7 @@ public class LockNotAcquiredException extends RuntimeException {
         return key;
     }
 
-    /** Who holds it, or waits ahead. Null: that is not known. */
+    /** A claim that holds it, or waits ahead for it. Null: that is not known. */
     public @Nullable Claim holder() {
         return holder;
     }

@@ -12,44 +12,75 @@ import org.springframework.context.expression.MethodBasedEvaluationContext;
 import org.springframework.core.DefaultParameterNameDiscoverer;
 import org.springframework.core.ParameterNameDiscoverer;
 import org.springframework.expression.BeanResolver;
-import org.springframework.expression.Expression;
+import org.springframework.expression.spel.ExpressionState;
+import org.springframework.expression.spel.SpelNode;
+import org.springframework.expression.spel.ast.OpPlus;
+import org.springframework.expression.spel.standard.SpelExpression;
 import org.springframework.expression.spel.standard.SpelExpressionParser;
 
-/** What a {@link DistributedLock} says, read once. */
+/** A {@link DistributedLock}, read once. */
 final class LockedMethod {
     private static final ParameterNameDiscoverer PARAMETERS = new DefaultParameterNameDiscoverer();
 
     private final Method method;
-    private final Expression key;
+    private final SpelExpression key;
     private final @Nullable Duration waitAtMost;
     private final WhenBusy whenBusy;
     private final @Nullable Duration ttl;
 
-    LockedMethod(Method method, DistributedLock lock, UnaryOperator<String> resolve) {
+    LockedMethod(Method method, DistributedLock lock, UnaryOperator<@Nullable String> resolve) {
         this.method = method;
-        this.key = new SpelExpressionParser().parseExpression(lock.key());
-        this.waitAtMost = duration(resolve.apply(lock.waitAtMost()));
+        this.key = new SpelExpressionParser().parseRaw(lock.key());
+        this.waitAtMost = duration("waitAtMost", resolve.apply(lock.waitAtMost()));
         this.whenBusy = lock.whenBusy();
-        this.ttl = duration(resolve.apply(lock.ttl()));
-        Class<?> answer = method.getReturnType();
-        if (whenBusy == WhenBusy.SKIP && answer.isPrimitive() && answer != void.class) {
-            throw new IllegalStateException(method + " cannot be skipped: it has to answer a " + answer);
+        this.ttl = duration("ttl", resolve.apply(lock.ttl()));
+        Class<?> result = method.getReturnType();
+        if (whenBusy == WhenBusy.SKIP && result.isPrimitive() && result != void.class) {
+            throw new IllegalArgumentException("it cannot be skipped, because its result is a primitive " + result);
         }
     }
 
-    private static @Nullable Duration duration(String text) {
-        return text.isBlank() ? null : DurationStyle.detectAndParse(text);
+    private static @Nullable Duration duration(String field, @Nullable String text) {
+        if (text == null || text.isBlank()) {
+            return null;
+        }
+        Duration duration = DurationStyle.detectAndParse(text);
+        if (duration.isNegative()) {
+            throw new IllegalArgumentException(field + " is negative: " + text);
+        }
+        return duration;
     }
 
+    /** The name of the lock. A null in it is an error: it would be the same lock for everything without a value. */
     String key(MethodInvocation call, BeanResolver beans) {
         MethodBasedEvaluationContext context =
                 new MethodBasedEvaluationContext(call.getThis(), method, call.getArguments(), PARAMETERS);
         context.setBeanResolver(beans);
+        requireNoNull(key.getAST(), new ExpressionState(context));
         String found = key.getValue(context, String.class);
         if (found == null) {
-            throw new IllegalArgumentException("the key of " + method + " is null: " + key.getExpressionString());
+            throw nullIn(key.getAST());
         }
         return found;
+    }
+
+    /** Looks for a null in a concatenation, which would become the text "null". */
+    private void requireNoNull(SpelNode node, ExpressionState state) {
+        if (!(node instanceof OpPlus)) {
+            return;
+        }
+        for (int child = 0; child < node.getChildCount(); child++) {
+            SpelNode operand = node.getChild(child);
+            requireNoNull(operand, state);
+            if (!(operand instanceof OpPlus) && operand.getValue(state) == null) {
+                throw nullIn(operand);
+            }
+        }
+    }
+
+    private IllegalArgumentException nullIn(SpelNode operand) {
+        return new IllegalArgumentException(
+                "the key of " + method + " is null: " + operand.toStringAST() + " in " + key.getExpressionString());
     }
 
     /** Null: for as long as it takes. */
@@ -62,12 +93,12 @@ final class LockedMethod {
         return ttl == null ? otherwise : otherwise.ttl(ttl);
     }
 
-    /** Whether a call is left out if somebody else holds the lock. */
+    /** Whether a call is skipped if another claim holds the lock. */
     boolean isSkippable() {
         return whenBusy == WhenBusy.SKIP;
     }
 
-    /** What a call answers that was left out. */
+    /** The result of a call that was skipped. */
     @Nullable
     Object skipped() {
         return method.getReturnType() == Optional.class ? Optional.empty() : null;

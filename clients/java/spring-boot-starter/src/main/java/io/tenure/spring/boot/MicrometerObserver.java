@@ -10,13 +10,14 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Metrics: the gauges {@code tenure.locks.held} and {@code tenure.leading} (0 or 1, by {@code election}), the timer
+ * Metrics: the gauges {@code tenure.locks.held}, {@code tenure.leading} and {@code tenure.campaign.refused} (0 or 1, by
+ * {@code election}), the timer
  * {@code tenure.acquire} (by {@code outcome}: acquired, busy, failed), and the counter {@code tenure.losses} (by {@code reason}).
  */
 final class MicrometerObserver implements TenureObserver {
     private final MeterRegistry registry;
     private final AtomicInteger held = new AtomicInteger();
-    private final Map<String, AtomicInteger> leading = new ConcurrentHashMap<>();
+    private final Map<String, AtomicInteger> gauges = new ConcurrentHashMap<>();
 
     MicrometerObserver(MeterRegistry registry) {
         this.registry = registry;
@@ -36,19 +37,27 @@ final class MicrometerObserver implements TenureObserver {
 
     @Override
     public void lost(LostReason reason) {
-        registry.counter("tenure.losses", "reason", reason.kind().word()).increment();
+        registry.counter("tenure.losses", "reason", reason.kind().name().toLowerCase(Locale.ROOT))
+                .increment();
     }
 
     @Override
     public void leading(String election, boolean leads) {
-        leading.computeIfAbsent(election, this::gauge).set(leads ? 1 : 0);
+        gauge("tenure.leading", election).set(leads ? 1 : 0);
     }
 
-    private AtomicInteger gauge(String election) {
-        AtomicInteger gauge = new AtomicInteger();
-        Gauge.builder("tenure.leading", gauge, AtomicInteger::get)
-                .tag("election", election)
-                .register(registry);
-        return gauge;
+    @Override
+    public void refused(String election, boolean isRefused) {
+        gauge("tenure.campaign.refused", election).set(isRefused ? 1 : 0);
+    }
+
+    private AtomicInteger gauge(String name, String election) {
+        return gauges.computeIfAbsent(name + " " + election, added -> {
+            AtomicInteger gauge = new AtomicInteger();
+            Gauge.builder(name, gauge, AtomicInteger::get)
+                    .tag("election", election)
+                    .register(registry);
+            return gauge;
+        });
     }
 }

@@ -12,6 +12,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Role;
+import org.springframework.context.expression.BeanFactoryResolver;
 
 /** A client, which is closed with the program, and the advice of {@link DistributedLock} and {@link LeaderOnly}. */
 @AutoConfiguration(after = TenureMetricsAutoConfiguration.class)
@@ -45,6 +46,12 @@ public class TenureAutoConfiguration {
 
     @Bean
     @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
+    static LockMethods tenureLockMethods(ConfigurableBeanFactory factory) {
+        return new LockMethods(factory);
+    }
+
+    @Bean
+    @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
     static Advisor tenureLeaderAdvisor(LeaderMethods methods, ObjectProvider<Elections> elections) {
         DefaultPointcutAdvisor advisor = new DefaultPointcutAdvisor(
                 AnnotationMatchingPointcut.forMethodAnnotation(LeaderOnly.class),
@@ -57,12 +64,13 @@ public class TenureAutoConfiguration {
     @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
     static Advisor tenureLockAdvisor(
             ConfigurableBeanFactory factory,
+            LockMethods methods,
             ObjectProvider<TenureClient> client,
             ObjectProvider<TenureProperties> properties,
             ObjectProvider<TenureObserver> observer) {
         DefaultPointcutAdvisor advisor = new DefaultPointcutAdvisor(
                 AnnotationMatchingPointcut.forMethodAnnotation(DistributedLock.class),
-                new LockInterceptor(factory, client, properties, observer));
+                new LockInterceptor(methods, new BeanFactoryResolver(factory), client, properties, observer));
         advisor.setOrder(DistributedLock.ORDER);
         return advisor;
     }

@@ -13,7 +13,7 @@ import org.springframework.context.annotation.Bean;
 @ConditionalOnEnabledHealthIndicator("tenure")
 public class TenureHealthAutoConfiguration {
     @Bean
-    HealthIndicator tenureHealthIndicator(TenureClient client) {
-        return new TenureHealthIndicator(client);
+    HealthIndicator tenureHealthIndicator(TenureClient client, Elections elections) {
+        return new TenureHealthIndicator(client, elections);
     }
 }

@@ -3,22 +3,22 @@ package io.tenure.spring.boot;
 import io.tenure.client.LostReason;
 import java.time.Duration;
 
-/** Is told what comes of annotated methods. Called on their threads, and not to keep them waiting. */
+/** Observes annotated methods. Called on their threads, and must not block. */
 interface TenureObserver {
-    /** What came of asking for a lock. */
+    /** The outcome of a request for a lock. */
     enum Outcome {
         /** It is held. */
         ACQUIRED,
-        /** Somebody else held it. */
+        /** Another claim held it. */
         BUSY,
         /** An error, or an interrupt. */
         FAILED
     }
 
-    /** Tells nobody. */
+    /** Does nothing. */
     TenureObserver NONE = new TenureObserver() {};
 
-    /** A lock was asked for, and it took so long. */
+    /** A lock was requested, and that took so long. */
     default void asked(Outcome outcome, Duration took) {}
 
     /** So many more locks are held. */
@@ -29,4 +29,7 @@ interface TenureObserver {
 
     /** This program leads, or does not any more. */
     default void leading(String election, boolean leads) {}
+
+    /** The last campaign of this program was refused, or was not. */
+    default void refused(String election, boolean isRefused) {}
 }

@@ -1,7 +1,6 @@
 package io.tenure.spring.boot;
 
 import io.tenure.client.ClientOptions;
-import io.tenure.client.Security;
 import io.tenure.client.SessionOptions;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -49,7 +48,7 @@ public record TenureProperties(
      *
      * @param ttl how long a lock or a leadership outlives this program if that dies: 500 ms to 24 h. Default: 10 s
      * @param disconnectGrace how long it outlives this program's connection: 100 ms to the TTL. Default: none, the TTL alone counts
-     * @param owner who this is, for people: at most 255 bytes. Default: empty
+     * @param owner the owner label, for people: at most 255 bytes. Default: {@code PROGRAM@HOST}
      */
     public record Session(@Nullable Duration ttl, @Nullable Duration disconnectGrace, @Nullable String owner) {
         SessionOptions options() {
@@ -66,8 +65,11 @@ public record TenureProperties(
         options = namespace == null || namespace.isEmpty() ? options : options.namespace(namespace);
         options = connectTimeout == null ? options : options.connectTimeout(connectTimeout);
         options = callTimeout == null ? options : options.callTimeout(callTimeout);
-        return options.security(new Security(
-                file(caCert), file(clientCert), file(clientKey), text(tlsServerName), text(token), file(tokenFile)));
+        return options.caCert(file(caCert))
+                .clientCert(file(clientCert), file(clientKey))
+                .tlsServerName(text(tlsServerName))
+                .token(text(token))
+                .tokenFile(file(tokenFile));
     }
 
     private static @Nullable String text(@Nullable String property) {
@@ -81,6 +83,6 @@ public record TenureProperties(
     /** Without the token. */
     @Override
     public String toString() {
-        return "TenureProperties[" + clientOptions() + ", " + session + "]";
+        return "TenureProperties[endpoints=" + endpoints + ", namespace=" + namespace + ", session=" + session + "]";
     }
 }

@@ -1,12 +1,11 @@
 package io.tenure.spring.boot;
 
-/** What happens to a call whose lock somebody else holds. */
+/** What happens to a call whose lock another claim holds. */
 public enum WhenBusy {
     /** It fails with {@link LockNotAcquiredException}. */
     THROW,
     /**
-     * The method does not run: the call answers null, or an empty {@link java.util.Optional}. Not for methods that answer something
-     * primitive.
+     * The method does not run: the call returns null, or an empty {@link java.util.Optional}. Not for methods with a primitive result.
      */
     SKIP
 }

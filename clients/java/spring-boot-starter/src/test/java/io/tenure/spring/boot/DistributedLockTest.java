@@ -5,12 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
-import io.tenure.client.EvictOptions;
 import io.tenure.client.Guard;
 import io.tenure.client.LostReason;
 import io.tenure.client.TenureClient;
 import io.tenure.client.TenureException;
 import io.tenure.client.testing.TestServer;
+import io.tenure.client.v1.EvictRequest;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -23,6 +23,9 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.beans.factory.BeanCreationException;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
@@ -67,7 +70,7 @@ class DistributedLockTest {
         private void tell(String what) {
             try {
                 told.add(what + " with holders: "
-                        + client.getLock("order:7").holders().size());
+                        + client.getLock("order:7").getHoldersList().size());
             } catch (InterruptedException interrupted) {
                 throw new IllegalStateException(interrupted);
             }
@@ -93,6 +96,9 @@ class DistributedLockTest {
             tell("rollback");
         }
     }
+
+    /** An order, which may not have an id yet. */
+    record Order(Long id) {}
 
     static class Orders {
         private final CountDownLatch begun = new CountDownLatch(1);
@@ -121,6 +127,16 @@ class DistributedLockTest {
             begun.countDown();
             new CountDownLatch(1).await();
             return "shipped " + id;
+        }
+
+        @DistributedLock(key = "'customer:' + (#name ?: 'unknown') + ':' + #order.id")
+        public String bill(String name, Order order) {
+            return CurrentHold.get().names().get(0);
+        }
+
+        @DistributedLock(key = "#name")
+        public String billAll(String name) {
+            return name;
         }
 
         public void awaitBegun() throws InterruptedException {
@@ -181,7 +197,7 @@ class DistributedLockTest {
         assertThat(token).isPositive();
         assertThat(program.getBean(Transactions.class).told)
                 .containsExactly("begin with holders: 1", "commit with holders: 1");
-        assertThat(other.getLock("order:7").holders()).isEmpty();
+        assertThat(other.getLock("order:7").getHoldersList()).isEmpty();
         assertThat(orders.ship(7)).isGreaterThan(token);
         assertThat(count("tenure.acquire", "outcome", "acquired")).isEqualTo(2);
         assertThat(registry.get("tenure.locks.held").gauge().value()).isZero();
@@ -194,7 +210,7 @@ class DistributedLockTest {
             assertThatThrownBy(() -> orders.tryToShip(7))
                     .isInstanceOfSatisfying(LockNotAcquiredException.class, busy -> {
                         assertThat(busy.key()).isEqualTo("order:7");
-                        assertThat(busy.holder().token()).isEqualTo(guard.token());
+                        assertThat(busy.holder().getToken()).isEqualTo(guard.token());
                         assertThat(busy).hasMessageContaining("bob");
                     });
             assertThat(orders.tryToShip(8)).isPositive();
@@ -226,15 +242,18 @@ class DistributedLockTest {
         });
         orders.awaitBegun();
         assertThat(registry.get("tenure.locks.held").gauge().value()).isEqualTo(1);
-        assertThat(other.getLock("order:7").holders())
-                .allSatisfy(holder -> assertThat(holder.owner()).isEqualTo("ann"));
-        other.evict("order:7", EvictOptions.by("carol"));
+        assertThat(other.getLock("order:7").getHoldersList())
+                .allSatisfy(holder -> assertThat(holder.getOwner()).isEqualTo("ann"));
+        other.evict(EvictRequest.newBuilder()
+                .setName("order:7")
+                .setOperator("carol")
+                .build());
         assertThatThrownBy(shipped::join)
                 .isInstanceOf(CompletionException.class)
                 .cause()
                 .isInstanceOfSatisfying(TenureException.Lost.class, lost -> {
                     assertThat(lost.reason().kind()).isEqualTo(LostReason.Kind.ENDED);
-                    assertThat(lost.reason().operator()).isEqualTo("carol");
+                    assertThat(lost.reason().ended().getOperator()).isEqualTo("carol");
                     assertThat(lost.getSuppressed()).hasAtLeastOneElementOfType(InterruptedException.class);
                 });
         assertThat(count("tenure.losses", "reason", "ended")).isEqualTo(1);
@@ -251,5 +270,47 @@ class DistributedLockTest {
             assertThat(Thread.interrupted()).isTrue();
             assertThat(guard.isValid()).isTrue();
         }
+    }
+
+    @Test
+    void nullInAKeyIsAnErrorUnlessItIsReplaced() {
+        assertThat(orders.bill(null, new Order(7L))).isEqualTo("customer:unknown:7");
+        assertThatThrownBy(() -> orders.bill("ann", new Order(null)))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("#order.id");
+        assertThatThrownBy(() -> orders.billAll(null)).isInstanceOf(IllegalArgumentException.class);
+    }
+
+    static class BadKey {
+        @DistributedLock(key = "'order:' + ")
+        public void ship() {}
+    }
+
+    static class BadWait {
+        @DistributedLock(key = "'order'", waitAtMost = "soon")
+        public void ship() {}
+    }
+
+    static class NegativeTtl {
+        @DistributedLock(key = "'order'", ttl = "-1s")
+        public void ship() {}
+    }
+
+    static class SkippedPrimitive {
+        @DistributedLock(key = "'order'", whenBusy = WhenBusy.SKIP)
+        public int ship() {
+            return 1;
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(classes = {BadKey.class, BadWait.class, NegativeTtl.class, SkippedPrimitive.class})
+    void mistakesAreRefusedAtTheStart(Class<?> mistaken) {
+        SpringApplication started = new SpringApplication(Program.class, Nested.class, mistaken);
+        assertThatThrownBy(
+                        () -> started.run("--tenure.endpoints=" + server.url()).close())
+                .isInstanceOf(BeanCreationException.class)
+                .hasMessageContaining("@DistributedLock of")
+                .hasMessageContaining(mistaken.getSimpleName());
     }
 }

@@ -2,13 +2,20 @@ package io.tenure.spring.boot;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
-import io.tenure.client.Claim;
-import io.tenure.client.EvictOptions;
 import io.tenure.client.TenureClient;
 import io.tenure.client.testing.Eventually;
 import io.tenure.client.testing.TestServer;
+import io.tenure.client.v1.Claim;
+import io.tenure.client.v1.EvictRequest;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.security.MessageDigest;
+import java.util.HexFormat;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -16,8 +23,11 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.SpringApplication;
+import org.springframework.boot.actuate.health.HealthIndicator;
+import org.springframework.boot.actuate.health.Status;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
@@ -110,8 +120,7 @@ class LeaderOnlyTest {
     }
 
     private void awaitWaiters(int count) throws InterruptedException {
-        Eventually.holds(
-                "candidates wait", () -> client.getLock("billing").waiters().size() == count);
+        Eventually.holds("candidates wait", () -> client.getLock("billing").getWaitersCount() == count);
     }
 
     @Test
@@ -122,8 +131,8 @@ class LeaderOnlyTest {
             assertThat(leading(ann)).isEqualTo(1);
             // One candidate, for two methods.
             assertThat(first.send("paper")).isEqualTo("paper");
-            assertThat(client.getLock("billing").holders())
-                    .extracting(Claim::token)
+            assertThat(client.getLock("billing").getHoldersList())
+                    .extracting(Claim::getToken)
                     .containsExactly(token);
             try (ConfigurableApplicationContext bob = program("bob")) {
                 awaitWaiters(1);
@@ -132,7 +141,10 @@ class LeaderOnlyTest {
                 assertThat(leading(bob)).isZero();
                 assertThat(second.begun()).isEmpty();
 
-                client.evict("billing", EvictOptions.by("carol"));
+                client.evict(EvictRequest.newBuilder()
+                        .setName("billing")
+                        .setOperator("carol")
+                        .build());
                 assertThat(first.interrupted().take()).isEqualTo(token);
                 assertThat(second.begun().take()).isGreaterThan(token);
                 Eventually.holds(
@@ -159,6 +171,33 @@ class LeaderOnlyTest {
                 assertThat(first.begun().take()).isGreaterThan(token);
                 assertThat(leading(bob)).isZero();
             }
+        }
+    }
+
+    private static String tokenLine(String token) throws Exception {
+        byte[] hash = MessageDigest.getInstance("SHA-256").digest(token.getBytes(StandardCharsets.UTF_8));
+        return "worker sha256:" + HexFormat.of().formatHex(hash) + "\n";
+    }
+
+    @Test
+    void refusedCandidateContinuesAndItsHealthIsDownMeanwhile(@TempDir Path folder) throws Exception {
+        Path tokens = Files.writeString(folder.resolve("tokens"), tokenLine("other"));
+        try (TestServer secured = TestServer.start("--tokens-file", tokens.toString());
+                ConfigurableApplicationContext program = new SpringApplication(Program.class)
+                        .run("--tenure.endpoints=" + secured.url(), "--tenure.token=late")) {
+            Gauge refused = program.getBean(MeterRegistry.class)
+                    .get("tenure.campaign.refused")
+                    .tag("election", "billing")
+                    .gauge();
+            HealthIndicator health = program.getBean("tenureHealthIndicator", HealthIndicator.class);
+            Eventually.holds("it is refused", () -> refused.value() == 1);
+            assertThat(health.health().getStatus()).isEqualTo(Status.DOWN);
+            assertThat(health.health().getDetails()).containsKey("refused");
+            Path next = Files.writeString(folder.resolve("next"), tokenLine("late"));
+            Files.move(next, tokens, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+            assertThat(program.getBean(Billing.class).begun().take()).isPositive();
+            assertThat(refused.value()).isZero();
+            Eventually.holds("its health is up", () -> health.health().getStatus() == Status.UP);
         }
     }
 }
