@@ -4,7 +4,7 @@ module io.tenure.client {
     // For the fence only.
     requires static transitive java.sql;
     requires transitive com.google.protobuf;
-    requires io.grpc;
+    requires transitive io.grpc;
     requires io.grpc.netty.shaded;
     requires io.grpc.protobuf;
     requires io.grpc.stub;

@@ -174,7 +174,7 @@ public final class Election extends Request<Election> {
 
     /** The claim of the present leader. */
     public Optional<Claim> leader() throws InterruptedException {
-        return Messages.holder(Messages.getLock(target.connection(), name));
+        return Messages.holder(new TenureClient(target.connection()).getLock(name));
     }
 
     /** The claim of the leader, now and after each change; empty while there is no leader. Continues by itself after failures. */

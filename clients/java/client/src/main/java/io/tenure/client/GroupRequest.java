@@ -58,7 +58,7 @@ public final class GroupRequest extends Request<GroupRequest> {
             throw new TenureException.Unavailable("the membership did not begin");
         }));
         try {
-            Group group = Messages.getGroup(target.connection(), membership.getGroup());
+            Group group = new TenureClient(target.connection()).getGroup(membership.getGroup());
             return new Membership(joined.part, joined.number, group);
         } catch (TenureException | InterruptedException error) {
             joined.part.withdraw();

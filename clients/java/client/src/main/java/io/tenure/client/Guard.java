@@ -73,13 +73,11 @@ public final class Guard extends Hold implements AutoCloseable {
         if (lost != null) {
             throw new TenureException.Lost(lost);
         }
-        TransferRequest request = TransferRequest.newBuilder()
-                .setNamespace(connection().namespace())
+        TransferRequest.Builder request = TransferRequest.newBuilder()
                 .setName(names().get(0))
                 .setSessionId(session().id())
                 .setToken(token())
-                .setToSessionId(sessionId == null ? "" : sessionId)
-                .build();
+                .setToSessionId(sessionId == null ? "" : sessionId);
         try {
             return connection()
                     .call(LockServiceGrpc.getTransferMethod(), request)
@@ -91,13 +89,11 @@ public final class Guard extends Hold implements AutoCloseable {
 
     /** Replaces the labels of the claim: at most 4096 bytes. */
     public void updateMetadata(Map<String, String> metadata) throws InterruptedException {
-        UpdateClaimRequest request = UpdateClaimRequest.newBuilder()
-                .setNamespace(connection().namespace())
+        UpdateClaimRequest.Builder request = UpdateClaimRequest.newBuilder()
                 .setName(names().get(0))
                 .setSessionId(session().id())
                 .setToken(token())
-                .putAllMetadata(metadata)
-                .build();
+                .putAllMetadata(metadata);
         connection().call(LockServiceGrpc.getUpdateClaimMethod(), request);
     }
 

@@ -98,15 +98,13 @@ public final class Membership implements AutoCloseable {
         if (of.getLeader().getMember() != number) {
             throw new TenureException.Invalid("group", "this member does not lead it");
         }
-        AssignGroupRequest request = AssignGroupRequest.newBuilder()
-                .setNamespace(connection().namespace())
+        AssignGroupRequest.Builder request = AssignGroupRequest.newBuilder()
                 .setGroup(name)
                 .setSessionId(session().id())
                 .setToken(of.getLeader().getToken())
                 .setMembershipRevision(of.getMembershipRevision())
                 .setConfigRevision(of.getConfigRevision())
-                .putAllAssignments(assignments)
-                .build();
+                .putAllAssignments(assignments);
         connection().call(GroupServiceGrpc.getAssignGroupMethod(), request);
     }
 

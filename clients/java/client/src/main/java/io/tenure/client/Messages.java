@@ -1,15 +1,10 @@
 package io.tenure.client;
 
-import io.tenure.client.transport.Connection;
 import io.tenure.client.v1.Claim;
 import io.tenure.client.v1.ClaimState;
-import io.tenure.client.v1.GetGroupRequest;
-import io.tenure.client.v1.GetLockRequest;
 import io.tenure.client.v1.Group;
 import io.tenure.client.v1.GroupMember;
-import io.tenure.client.v1.GroupServiceGrpc;
 import io.tenure.client.v1.Lock;
-import io.tenure.client.v1.LockServiceGrpc;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
@@ -34,21 +29,5 @@ public final class Messages {
             assignments.put(member.getNumber(), value.apply(index, member));
         }
         return assignments;
-    }
-
-    static Lock getLock(Connection connection, String name) throws InterruptedException {
-        GetLockRequest.Builder request = GetLockRequest.newBuilder().setNamespace(connection.namespace());
-        return connection
-                .call(LockServiceGrpc.getGetLockMethod(), request.setName(name).build())
-                .getLock();
-    }
-
-    static Group getGroup(Connection connection, String name) throws InterruptedException {
-        GetGroupRequest.Builder request = GetGroupRequest.newBuilder().setNamespace(connection.namespace());
-        return connection
-                .call(
-                        GroupServiceGrpc.getGetGroupMethod(),
-                        request.setGroup(name).build())
-                .getGroup();
     }
 }

@@ -8,7 +8,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
-import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -79,13 +78,6 @@ public record SessionOptions(
 
     public SessionOptions metadata(Map<String, String> labels) {
         return new SessionOptions(ttl, disconnectGrace, owner, labels, id, renewWhile);
-    }
-
-    /** Adds one label. */
-    public SessionOptions metadata(String key, String value) {
-        Map<String, String> labels = new TreeMap<>(metadata);
-        labels.put(key, value);
-        return metadata(labels);
     }
 
     public SessionOptions id(@Nullable String text) {

@@ -1,30 +1,23 @@
 package io.tenure.client;
 
+import com.google.protobuf.Message;
+import io.grpc.MethodDescriptor;
 import io.tenure.client.transport.Connection;
-import io.tenure.client.v1.BlockedClaim;
 import io.tenure.client.v1.Claim;
-import io.tenure.client.v1.CloseSessionRequest;
 import io.tenure.client.v1.ConfigureGroupRequest;
 import io.tenure.client.v1.ConfigureLockRequest;
 import io.tenure.client.v1.Declaration;
 import io.tenure.client.v1.EvictRequest;
-import io.tenure.client.v1.GetSessionRequest;
+import io.tenure.client.v1.GetGroupRequest;
+import io.tenure.client.v1.GetLockRequest;
 import io.tenure.client.v1.Group;
 import io.tenure.client.v1.GroupServiceGrpc;
 import io.tenure.client.v1.HistoryEntry;
-import io.tenure.client.v1.ListBlockedRequest;
-import io.tenure.client.v1.ListBlockedResponse;
-import io.tenure.client.v1.ListGroupsRequest;
-import io.tenure.client.v1.ListGroupsResponse;
 import io.tenure.client.v1.ListHistoryRequest;
-import io.tenure.client.v1.ListHistoryResponse;
 import io.tenure.client.v1.ListLocksRequest;
-import io.tenure.client.v1.ListLocksResponse;
 import io.tenure.client.v1.ListSessionsRequest;
-import io.tenure.client.v1.ListSessionsResponse;
 import io.tenure.client.v1.Lock;
 import io.tenure.client.v1.LockServiceGrpc;
-import io.tenure.client.v1.ReleaseRequest;
 import io.tenure.client.v1.SessionServiceGrpc;
 import io.tenure.client.v1.TransferRequest;
 import io.tenure.client.v1.WatchRequest;
@@ -33,7 +26,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -44,7 +36,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>All calls may throw {@link TenureException}: {@link TenureException.Unavailable} if no server answered in time, {@link
  * TenureException.Refused} if one refused, {@link TenureException.Closed} after the client was closed. Requests and replies of reads and
- * operators' calls are the contract's messages; the namespace in a request is set by the client.
+ * operators' calls are the contract's messages; the client sets the namespace in them.
  */
 public final class TenureClient implements AutoCloseable {
     private static final System.Logger LOG = System.getLogger(TenureClient.class.getName());
@@ -53,7 +45,7 @@ public final class TenureClient implements AutoCloseable {
 
     private final Connection connection;
 
-    private TenureClient(Connection connection) {
+    TenureClient(Connection connection) {
         this.connection = connection;
     }
 
@@ -84,20 +76,16 @@ public final class TenureClient implements AutoCloseable {
 
     /** Opens a session, which is then renewed in the background. */
     public Session session(SessionOptions options) throws InterruptedException {
-        return Obtaining.await(sessionAsync(options));
-    }
-
-    /** As {@link #session}. Cancelling it closes the session. */
-    public CompletableFuture<Session> sessionAsync(SessionOptions options) {
-        return new Obtaining<>(
-                target().with(options),
+        Target target = target().with(options);
+        return Obtaining.await(new Obtaining<>(
+                target,
                 Declaration.getDefaultInstance(),
                 null,
                 Duration.ZERO,
                 (part, opened) -> part.session(),
                 busy -> {
                     throw new TenureException.Unavailable("the session was not opened");
-                });
+                }));
     }
 
     /** Requests a lock in a session of its own, which ends with the guard: see {@link LockRequest}. */
@@ -127,7 +115,10 @@ public final class TenureClient implements AutoCloseable {
 
     /** Reads one lock. A lock that was never requested is an idle lock, not an error. */
     public Lock getLock(String name) throws InterruptedException {
-        return Messages.getLock(connection, name);
+        return call(
+                        LockServiceGrpc.getGetLockMethod(),
+                        GetLockRequest.newBuilder().setName(name))
+                .getLock();
     }
 
     /**
@@ -135,88 +126,20 @@ public final class TenureClient implements AutoCloseable {
      * all lists, it is requested page by page, the first page at once; each page is consistent at a revision of its own.
      */
     public Stream<Lock> listLocks(String prefix) {
-        ListLocksRequest.Builder request =
-                ListLocksRequest.newBuilder().setNamespace(namespace()).setPrefix(prefix);
-        return list(
-                page -> connection.call(
-                        LockServiceGrpc.getListLocksMethod(),
-                        request.setPageToken(page).build()),
-                ListLocksResponse::getLocksList,
-                ListLocksResponse::getNextPageToken);
+        ListLocksRequest.Builder request = ListLocksRequest.newBuilder().setPrefix(prefix);
+        return list(LockServiceGrpc.getListLocksMethod(), request, page -> page.getLocksList());
     }
 
     /** The holds of a lock, as far back as history is kept: current holds first, then ended ones, the last end first. */
     public Stream<HistoryEntry> history(String name) {
-        ListHistoryRequest.Builder request =
-                ListHistoryRequest.newBuilder().setNamespace(namespace()).setName(name);
-        return list(
-                page -> connection.call(
-                        LockServiceGrpc.getListHistoryMethod(),
-                        request.setPageToken(page).build()),
-                ListHistoryResponse::getEntriesList,
-                ListHistoryResponse::getNextPageToken);
-    }
-
-    /** The waiting claims, oldest first, with the claims that they wait for; or only those in a deadlock. */
-    public Stream<BlockedClaim> listBlocked(boolean deadlockedOnly) {
-        ListBlockedRequest.Builder request =
-                ListBlockedRequest.newBuilder().setNamespace(namespace()).setDeadlockedOnly(deadlockedOnly);
-        return list(
-                page -> connection.call(
-                        LockServiceGrpc.getListBlockedMethod(),
-                        request.setPageToken(page).build()),
-                ListBlockedResponse::getBlockedList,
-                ListBlockedResponse::getNextPageToken);
+        ListHistoryRequest.Builder request = ListHistoryRequest.newBuilder().setName(name);
+        return list(LockServiceGrpc.getListHistoryMethod(), request, page -> page.getEntriesList());
     }
 
     /** The open sessions, oldest first. */
     public Stream<io.tenure.client.v1.Session> listSessions() {
-        ListSessionsRequest.Builder request = ListSessionsRequest.newBuilder().setNamespace(namespace());
-        return list(
-                page -> connection.call(
-                        SessionServiceGrpc.getListSessionsMethod(),
-                        request.setPageToken(page).build()),
-                ListSessionsResponse::getSessionsList,
-                ListSessionsResponse::getNextPageToken);
-    }
-
-    /** The groups that have members or a config and whose names begin with {@code prefix} (empty: all), in byte order. */
-    public Stream<Group> listGroups(String prefix) {
-        ListGroupsRequest.Builder request =
-                ListGroupsRequest.newBuilder().setNamespace(namespace()).setPrefix(prefix);
-        return list(
-                page -> connection.call(
-                        GroupServiceGrpc.getListGroupsMethod(),
-                        request.setPageToken(page).build()),
-                ListGroupsResponse::getGroupsList,
-                ListGroupsResponse::getNextPageToken);
-    }
-
-    /** Reads one open session, with as many of its claims as fit into 1 MiB. */
-    public io.tenure.client.v1.Session getSession(String sessionId) throws InterruptedException {
-        GetSessionRequest.Builder request = GetSessionRequest.newBuilder().setNamespace(namespace());
-        return connection
-                .call(
-                        SessionServiceGrpc.getGetSessionMethod(),
-                        request.setSessionId(sessionId).build())
-                .getSession();
-    }
-
-    /** Ends a session, by its id, and all its holds and waits. No error if it was closed already. */
-    public void closeSession(String sessionId) throws InterruptedException {
-        CloseSessionRequest.Builder request = CloseSessionRequest.newBuilder().setNamespace(namespace());
-        connection.call(
-                SessionServiceGrpc.getCloseSessionMethod(),
-                request.setSessionId(sessionId).build());
-    }
-
-    /** Releases a hold of a session, by a name and the token of the hold. For holds without a {@link Guard}. */
-    public void release(String name, String sessionId, long token) throws InterruptedException {
-        ReleaseRequest.Builder request =
-                ReleaseRequest.newBuilder().setNamespace(namespace()).setName(name);
-        connection.call(
-                LockServiceGrpc.getReleaseMethod(),
-                request.setSessionId(sessionId).setToken(token).build());
+        ListSessionsRequest.Builder request = ListSessionsRequest.newBuilder();
+        return list(SessionServiceGrpc.getListSessionsMethod(), request, page -> page.getSessionsList());
     }
 
     /**
@@ -226,12 +149,9 @@ public final class TenureClient implements AutoCloseable {
      */
     public List<Claim> evict(EvictRequest request) throws InterruptedException {
         // Without a token a second attempt could evict the next holder.
+        boolean isSafe = request.getToken() != 0;
         return connection
-                .call(
-                        LockServiceGrpc.getEvictMethod(),
-                        request.toBuilder().setNamespace(namespace()).build(),
-                        request.getToken() != 0,
-                        Duration.ZERO)
+                .call(LockServiceGrpc.getEvictMethod(), request.toBuilder(), isSafe, Duration.ZERO)
                 .getEvictedList();
     }
 
@@ -245,29 +165,29 @@ public final class TenureClient implements AutoCloseable {
     public Claim transfer(TransferRequest request) throws InterruptedException {
         Duration drain = Duration.ofSeconds(
                 request.getDrain().getSeconds(), request.getDrain().getNanos());
+        Duration wait = request.hasDrain() ? drain : DEFAULT_DRAIN;
         // Without a token a second attempt could make the next holder hand over.
+        boolean isSafe = request.getToken() != 0;
         return connection
-                .call(
-                        LockServiceGrpc.getTransferMethod(),
-                        request.toBuilder().setNamespace(namespace()).build(),
-                        request.getToken() != 0,
-                        request.hasDrain() ? drain : DEFAULT_DRAIN)
+                .call(LockServiceGrpc.getTransferMethod(), request.toBuilder(), isSafe, wait)
                 .getClaim();
     }
 
     /**
      * Sets the settings of a lock, in place of the previous ones. Holders keep what they hold; waiters that request more permits than
-     * the new limit are ended.
+     * the new limit are ended. For operators; recorded in history.
      */
     public Lock configureLock(ConfigureLockRequest request) throws InterruptedException {
-        ConfigureLockRequest named =
-                request.toBuilder().setNamespace(namespace()).build();
-        return connection.call(LockServiceGrpc.getConfigureLockMethod(), named).getLock();
+        return call(LockServiceGrpc.getConfigureLockMethod(), request.toBuilder())
+                .getLock();
     }
 
     /** Reads one group. A group that was never joined is an empty group, not an error. */
     public Group getGroup(String name) throws InterruptedException {
-        return Messages.getGroup(connection, name);
+        return call(
+                        GroupServiceGrpc.getGetGroupMethod(),
+                        GetGroupRequest.newBuilder().setGroup(name))
+                .getGroup();
     }
 
     /**
@@ -279,7 +199,7 @@ public final class TenureClient implements AutoCloseable {
     public long configureGroup(String name, @Nullable String config, @Nullable Long expected)
             throws InterruptedException {
         ConfigureGroupRequest.Builder request =
-                ConfigureGroupRequest.newBuilder().setNamespace(namespace()).setGroup(name);
+                ConfigureGroupRequest.newBuilder().setGroup(name);
         if (config != null) {
             request.setConfig(config);
         }
@@ -288,8 +208,18 @@ public final class TenureClient implements AutoCloseable {
         }
         // A repeated call would find the config of the first one instead of the expected one.
         return connection
-                .call(GroupServiceGrpc.getConfigureGroupMethod(), request.build(), expected == null, Duration.ZERO)
+                .call(GroupServiceGrpc.getConfigureGroupMethod(), request, expected == null, Duration.ZERO)
                 .getConfigRevision();
+    }
+
+    /**
+     * Makes any other call of the contract with one reply, as with {@code SessionServiceGrpc.getGetSessionMethod()}: in the namespace of
+     * this client, and repeated until the deadline of a call, at other servers if need be. So it must be idempotent.
+     *
+     * @param request a builder of the method's request
+     */
+    public <Q, A> A call(MethodDescriptor<Q, A> method, Message.Builder request) throws InterruptedException {
+        return connection.call(method, request);
     }
 
     /**
@@ -307,23 +237,19 @@ public final class TenureClient implements AutoCloseable {
         return new Target(connection, null);
     }
 
-    /** Reads one page. */
-    @FunctionalInterface
-    private interface Page<A> {
-        A read(String pageToken) throws InterruptedException;
-    }
-
-    private static <A, T> Stream<T> list(Page<A> pages, Function<A, List<T>> items, Function<A, String> next) {
-        return Stream.iterate(page(pages, ""), Objects::nonNull, page -> {
-                    String token = next.apply(page);
-                    return token.isEmpty() ? null : page(pages, token);
+    private <Q, A extends Message, T> Stream<T> list(
+            MethodDescriptor<Q, A> method, Message.Builder request, Function<A, List<T>> items) {
+        return Stream.iterate(page(method, request), Objects::nonNull, page -> {
+                    Object next = page.getField(page.getDescriptorForType().findFieldByName("next_page_token"));
+                    request.setField(request.getDescriptorForType().findFieldByName("page_token"), next);
+                    return next.equals("") ? null : page(method, request);
                 })
                 .flatMap(page -> items.apply(page).stream());
     }
 
-    private static <A> A page(Page<A> pages, String token) {
+    private <Q, A> A page(MethodDescriptor<Q, A> method, Message.Builder request) {
         try {
-            return pages.read(token);
+            return call(method, request);
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
             throw new TenureException.Unavailable("interrupted");

@@ -1,5 +1,6 @@
 package io.tenure.client;
 
+import com.google.common.collect.AbstractIterator;
 import io.grpc.CallOptions;
 import io.grpc.Context;
 import io.grpc.StatusRuntimeException;
@@ -18,7 +19,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
-import java.util.NoSuchElementException;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
@@ -146,30 +146,17 @@ public final class Watch<T> implements Iterable<T>, AutoCloseable {
     /** The items, as {@link #next} returns them, until the end. An interrupt ends the wait with {@code Unavailable}. */
     @Override
     public Iterator<T> iterator() {
-        return new Iterator<>() {
-            private @Nullable T item;
-
+        return new AbstractIterator<>() {
             @Override
-            public boolean hasNext() {
+            protected @Nullable T computeNext() {
                 try {
-                    item = item == null ? Watch.this.next() : item;
-                    return true;
+                    return Watch.this.next();
                 } catch (InterruptedException interrupted) {
                     Thread.currentThread().interrupt();
                     throw new TenureException.Unavailable("interrupted");
                 } catch (TenureException.Closed end) {
-                    return false;
+                    return endOfData();
                 }
-            }
-
-            @Override
-            public T next() {
-                if (!hasNext()) {
-                    throw new NoSuchElementException();
-                }
-                T next = item;
-                item = null;
-                return next;
             }
         };
     }

@@ -9,6 +9,8 @@ import io.tenure.client.v1.Claim;
 import io.tenure.client.v1.ErrorReason;
 import io.tenure.client.v1.EvictRequest;
 import io.tenure.client.v1.HistoryEntry;
+import io.tenure.client.v1.LockServiceGrpc;
+import io.tenure.client.v1.ReleaseRequest;
 import io.tenure.client.v1.TransferRequest;
 import java.io.IOException;
 import java.time.Duration;
@@ -90,7 +92,10 @@ class ServiceTest {
         String id = UUID.randomUUID().toString();
         Guard guard =
                 client.lock(name).session(SessionOptions.defaults().id(id)).acquire();
-        assertThat(other.getSession(id).getClaimsList()).hasSize(1);
+        assertThat(other.listSessions()
+                        .filter(session -> session.getId().equals(id))
+                        .flatMap(session -> session.getClaimsList().stream()))
+                .hasSize(1);
         guard.close();
         Eventually.holds("the session is closed", () -> other.listSessions()
                 .noneMatch(session -> session.getId().equals(id)));
@@ -224,7 +229,12 @@ class ServiceTest {
                     assertThat(refused.reason()).isEqualTo(ErrorReason.ERROR_REASON_INVALID_FIELD);
                     assertThat(refused.refusal().getMetadataMap().get("field")).isEqualTo("ttl");
                 });
-        assertThatThrownBy(() -> client.release(name, "nobody", 1))
+        assertThatThrownBy(() -> client.call(
+                        LockServiceGrpc.getReleaseMethod(),
+                        ReleaseRequest.newBuilder()
+                                .setName(name)
+                                .setSessionId("nobody")
+                                .setToken(1)))
                 .isInstanceOfSatisfying(TenureException.Refused.class, refused -> assertThat(refused.reason())
                         .isEqualTo(ErrorReason.ERROR_REASON_SESSION_NOT_FOUND));
     }

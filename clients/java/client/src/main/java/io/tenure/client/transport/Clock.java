@@ -20,17 +20,8 @@ public final class Clock {
 
     private static final long NANOS_PER_HUNDREDTH = 10_000_000L;
     private static final int LONGEST_UPTIME = 64;
-    private static final int FIRST_READS = 16;
     private static final @Nullable RandomAccessFile UPTIME = open();
     private static final AtomicLong AHEAD = new AtomicLong(Long.MIN_VALUE);
-    private static final AtomicLong LAST = new AtomicLong(Long.MIN_VALUE);
-
-    static {
-        // The first read may be off by as long as the thread was descheduled in it: several make that unlikely.
-        for (int read = 0; read < FIRST_READS; read++) {
-            now();
-        }
-    }
 
     private Clock() {}
 
@@ -42,11 +33,10 @@ public final class Clock {
         }
     }
 
-    /** Now, in nanoseconds. Never less than before. Only differences have a meaning. */
+    /** Now, in nanoseconds. Never less than before on the same thread. Only differences have a meaning. */
     public static long now() {
-        long now = System.nanoTime();
-        long slept = UPTIME == null ? 0 : AHEAD.accumulateAndGet(readAhead(UPTIME), Math::max);
-        return LAST.accumulateAndGet(now + slept, Math::max);
+        long ahead = UPTIME == null ? 0 : AHEAD.accumulateAndGet(readAhead(UPTIME), Math::max);
+        return System.nanoTime() + ahead;
     }
 
     private static long readAhead(RandomAccessFile file) {

@@ -1,6 +1,8 @@
 package io.tenure.client.transport;
 
 import com.google.common.util.concurrent.Uninterruptibles;
+import com.google.protobuf.Descriptors.FieldDescriptor;
+import com.google.protobuf.Message;
 import io.grpc.CallOptions;
 import io.grpc.Context;
 import io.grpc.MethodDescriptor;
@@ -193,16 +195,17 @@ public final class Connection {
     }
 
     /** Makes one idempotent call to the server of the stream. Repeats it at other servers until its deadline. */
-    public <Q, A> A call(MethodDescriptor<Q, A> method, Q request) throws InterruptedException {
+    public <Q, A> A call(MethodDescriptor<Q, A> method, Message.Builder request) throws InterruptedException {
         return call(method, request, true, Duration.ZERO);
     }
 
     /**
-     * As {@link #call(MethodDescriptor, Object)}, for a call that the server answers only after a wait, or that may not be idempotent
-     * (not {@code isSafe}): then it is repeated only if it certainly had no effect.
+     * As {@link #call(MethodDescriptor, Message.Builder)}, for a call that the server answers only after a wait, or that may not be
+     * idempotent (not {@code isSafe}): then it is repeated only if it certainly had no effect.
      */
-    public <Q, A> A call(MethodDescriptor<Q, A> method, Q request, boolean isSafe, Duration wait)
+    public <Q, A> A call(MethodDescriptor<Q, A> method, Message.Builder request, boolean isSafe, Duration wait)
             throws InterruptedException {
+        Q message = inNamespace(request);
         long deadline = System.nanoTime() + callNanos(wait);
         Backoff backoff = Backoff.ofCalls();
         while (true) {
@@ -213,7 +216,7 @@ public final class Connection {
             try {
                 long left = Math.max(deadline - System.nanoTime(), 1);
                 CallOptions options = CallOptions.DEFAULT.withDeadlineAfter(left, TimeUnit.NANOSECONDS);
-                return ClientCalls.blockingUnaryCall(current.channel(), method, options, request);
+                return ClientCalls.blockingUnaryCall(current.channel(), method, options, message);
             } catch (StatusRuntimeException failure) {
                 error = Failures.of(failure);
             } finally {
@@ -233,5 +236,12 @@ public final class Connection {
             }
             TimeUnit.NANOSECONDS.sleep(pause);
         }
+    }
+
+    /** All requests of the contract have a namespace. */
+    @SuppressWarnings("unchecked")
+    private <Q> Q inNamespace(Message.Builder request) {
+        FieldDescriptor field = request.getDescriptorForType().findFieldByName("namespace");
+        return (Q) request.setField(field, namespace).build();
     }
 }

@@ -213,7 +213,8 @@ public final class Driver {
         LOG.log(Level.WARNING, "the stream to {0} ended: {1}", wire.endpoint(), why.getMessage());
         protocol.handleDisconnected(epoch);
         stream = null;
-        connection.unreachable(why);
+        // Not the refusal itself: that another server accepts the stream is still to be expected.
+        connection.unreachable(new TenureException.Unavailable(why.getMessage()));
         wire.drop();
         startDialling(Clock.now());
     }

@@ -99,8 +99,7 @@ class InvoicesTest {
             start(name);
         }
         try (TenureClient client = TenureClient.connect(server.url())) {
-            Eventually.holds(
-                    "all take part", () -> client.getLock("invoices").waiters().size() == 2);
+            Eventually.holds("all take part", () -> client.getLock("invoices").getWaitersCount() == 2);
         }
         String first = awaitLeader(0);
         long last = lastToken();
