@@ -12,6 +12,7 @@ import io.tenure.client.v1.Refusal;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.function.BiFunction;
 import java.util.function.Function;
@@ -40,7 +41,7 @@ final class Obtaining<T> extends CompletableFuture<T> {
     private final long reply;
 
     private @Nullable Part part;
-    private volatile @Nullable Future<?> timer;
+    private Future<?> timer = CompletableFuture.completedFuture(null);
     /** Whether its outcome is known. */
     private boolean isSettled;
 
@@ -86,9 +87,7 @@ final class Obtaining<T> extends CompletableFuture<T> {
         try {
             part = target.declare(protocol, declaration, progress);
         } catch (TenureException error) {
-            settle(() -> {
-                throw error;
-            });
+            fail(error);
             return;
         }
         isSettled = false;
@@ -100,12 +99,10 @@ final class Obtaining<T> extends CompletableFuture<T> {
     private void setTimer() {
         long now = System.nanoTime();
         long next = now < until ? until : reply;
-        if (now < next && next != NEVER) {
+        if (!isSettled && now < next && next != NEVER) {
             timer = connection.later(next - now, () -> {
                 look();
-                if (!isSettled) {
-                    setTimer();
-                }
+                setTimer();
             });
         }
     }
@@ -130,7 +127,8 @@ final class Obtaining<T> extends CompletableFuture<T> {
         } else if (lost != null) {
             fail(declared, new TenureException.Lost(lost));
         } else if (granted != null && declared.presence().validity() != null) {
-            settle(() -> acquired.apply(declared, granted));
+            settled(declared);
+            finish(() -> acquired.apply(declared, granted));
         } else if (status instanceof Status.Waiting waiting && until <= System.nanoTime()) {
             settleBusy(declared, waiting.busy());
         } else if (!(status instanceof Status.Waiting) && reply <= System.nanoTime()) {
@@ -165,10 +163,14 @@ final class Obtaining<T> extends CompletableFuture<T> {
         if (isTemporary && System.nanoTime() + pause < reply) {
             timer = connection.later(pause, this::begin);
         } else {
-            finish(() -> {
-                throw error;
-            });
+            fail(error);
         }
+    }
+
+    private void fail(TenureException error) {
+        finish(() -> {
+            throw error;
+        });
     }
 
     /** A claim ends if the client reconnects too late; the caller still waits for the locks. */
@@ -191,23 +193,9 @@ final class Obtaining<T> extends CompletableFuture<T> {
 
     private void settled(Part declared) {
         isSettled = true;
-        forget(declared);
-    }
-
-    private void forget(Part declared) {
         declared.presence().forget(listener);
         declared.session().presence().forget(listener);
-        Future<?> set = timer;
-        if (set != null) {
-            set.cancel(false);
-        }
-    }
-
-    private void settle(Supplier<T> result) {
-        if (part != null) {
-            settled(part);
-        }
-        finish(result);
+        timer.cancel(false);
     }
 
     private void finish(Supplier<T> result) {
@@ -250,7 +238,7 @@ final class Obtaining<T> extends CompletableFuture<T> {
             }
             Thread.currentThread().interrupt();
             return result.join();
-        } catch (java.util.concurrent.ExecutionException error) {
+        } catch (ExecutionException error) {
             if (error.getCause() instanceof TenureException known) {
                 // Of the thread that completed it: where it was requested is of more use.
                 known.setStackTrace(new Throwable().getStackTrace());
