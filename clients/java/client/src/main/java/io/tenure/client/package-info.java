@@ -1,9 +1,8 @@
 /**
  * The client of Tenure, a lock and leadership service: begin with {@link io.tenure.client.TenureClient}.
  *
- * <p>Times are {@link java.time.Duration}s. Blocking calls can be interrupted, which gives up what was asked for; calls whose name
- * ends with {@code Async} answer a future, and cancelling that does the same. All classes may be used by many threads at once
- * unless they say otherwise.
+ * <p>Times are {@link java.time.Duration}s. An interrupt of a blocking call withdraws the request, as does cancelling the future of an
+ * acquire. All classes may be used by several threads unless they say otherwise.
  */
 @NullMarked
 package io.tenure.client;

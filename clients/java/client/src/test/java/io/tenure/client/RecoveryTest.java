@@ -117,7 +117,7 @@ class RecoveryTest {
                 "it was closed", () -> other.getLock("job").getHoldersList().isEmpty());
     }
 
-    /** A program that holds a lock, and prints how it fares. */
+    /** A program that holds a lock, and prints what becomes of it. */
     public static final class Holder {
         public static void main(String[] arguments) throws Exception {
             TenureClient client = TenureClient.connect(
@@ -145,7 +145,7 @@ class RecoveryTest {
     }
 
     @Test
-    void theLockOfAProgramThatDiesGoesToWhoWaits() throws Exception {
+    void lockOfAKilledProgramGoesToTheWaiter() throws Exception {
         Process holder = startHolder("job");
         try (BufferedReader output = holder.inputReader(StandardCharsets.UTF_8)) {
             assertThat(output.readLine()).startsWith("acquired");
@@ -157,7 +157,7 @@ class RecoveryTest {
     }
 
     @Test
-    void aProgramThatWasFrozenForTooLongKnowsOnWaking() throws Exception {
+    void programThatWasSuspendedForTooLongSeesTheLossOnResume() throws Exception {
         Process holder = startHolder("job");
         try (BufferedReader output =
                 new BufferedReader(new InputStreamReader(holder.getInputStream(), StandardCharsets.UTF_8))) {

@@ -70,7 +70,7 @@ class SecuredTest {
         return options().clientCert(certified.cert(), certified.key());
     }
 
-    /** Takes a lock and gives it back; asks for it by a plain call, too. */
+    /** Acquires a lock, reads it by a plain call, and releases it. */
     private static void use(TenureClient client) throws InterruptedException {
         try (Guard guard = client.lock("job").acquire()) {
             assertThat(Messages.holder(client.getLock("job")))
@@ -84,7 +84,7 @@ class SecuredTest {
         }
     }
 
-    /** Which rule both ways of asking are refused by. That is told long before the time of a call is over. */
+    /** The rule by which both the stream and a plain call are refused, long before the time of a call is over. */
     private static String rule(ClientOptions options) {
         try (TenureClient client = TenureClient.connect(options)) {
             long begun = System.nanoTime();
@@ -107,7 +107,7 @@ class SecuredTest {
         return refused.refusal();
     }
 
-    /** Nobody answers, and what is told names the reason, once a connection was tried. */
+    /** No server answers, and the error has the reason, once a connection was tried. */
     private static void assertUnavailable(ClientOptions options, String reason) throws InterruptedException {
         try (TenureClient client = TenureClient.connect(options.callTimeout(IMPATIENCE))) {
             Eventually.holds(reason, () -> {
@@ -120,7 +120,7 @@ class SecuredTest {
     }
 
     @Test
-    void aCertificateSaysWhoItIs() throws Exception {
+    void certificateAuthenticates() throws Exception {
         use(certified(authority, "URI:spiffe://office/worker"));
         use(certified(authority, "DNS:worker.office"));
         assertThat(rule(certified(authority, "IP:10.0.0.1"))).isEqualTo("certificate-name");
@@ -130,7 +130,7 @@ class SecuredTest {
     }
 
     @Test
-    void aTokenSaysWhoItIs() throws Exception {
+    void tokenAuthenticates() throws Exception {
         use(options().token(" known\n"));
         use(options().tokenFile(Files.writeString(folder.resolve("known"), "known\n")));
         assertThat(rule(options())).isEqualTo("credentials-required");
@@ -140,7 +140,7 @@ class SecuredTest {
     }
 
     @Test
-    void whoIsNotToBeTrustedIsToldSoByName() throws Exception {
+    void untrustedServerIsReportedWithTheReason() throws Exception {
         Authority stranger = new Authority("a stranger");
         assertUnavailable(options().caCert(stranger.cert()), "unable to find valid certification path");
         assertUnavailable(options().tlsServerName("elsewhere"), "matching elsewhere found");
@@ -150,7 +150,7 @@ class SecuredTest {
     }
 
     @Test
-    void theServersNameMayBeAnotherThanTheHosts() throws Exception {
+    void serverMayHaveAnotherNameThanItsHost() throws Exception {
         ClientOptions byAddress =
                 options().endpoints(server.url().replace("http://", "https://")).token("known");
         assertUnavailable(byAddress, "matching IP address 127.0.0.1");
@@ -158,7 +158,7 @@ class SecuredTest {
     }
 
     @Test
-    void aRefusalIsToldUnlessAnotherServerTakesTheStream() throws Exception {
+    void refusalIsReportedUnlessAnotherServerAcceptsTheStream() throws Exception {
         try (TestServer open = TestServer.start()) {
             use(ClientOptions.defaults().endpoints(open.url()).callTimeout(PATIENCE));
             // A round is over when both have answered.
@@ -169,7 +169,7 @@ class SecuredTest {
     }
 
     @Test
-    void tokensMayBeReplacedWhileAllGoesOn() throws Exception {
+    void tokensMayBeReplacedWhileTheClientRuns() throws Exception {
         Path mine = Files.writeString(folder.resolve("mine"), "first");
         Files.writeString(tokens, line("first"), StandardOpenOption.APPEND);
         try (TenureClient client = TenureClient.connect(options().tokenFile(mine))) {

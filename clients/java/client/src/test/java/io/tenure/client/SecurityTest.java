@@ -36,7 +36,7 @@ class SecurityTest {
     }
 
     @Test
-    void aCertificateAndItsKeyComeTogether() throws Exception {
+    void certificateAndItsKeyAreSetTogether() throws Exception {
         Path file = file("anything");
         String problem = "client_cert and client_key are set together";
         assertRefused(ClientOptions.defaults().clientCert(file, null), FAR, "client_cert", problem);
@@ -44,20 +44,20 @@ class SecurityTest {
     }
 
     @Test
-    void aTokenComesByItselfOrInAFile() throws Exception {
+    void tokenIsSetByItselfOrInAFile() throws Exception {
         ClientOptions both = ClientOptions.defaults().token("secret").tokenFile(file("secret"));
         assertRefused(both, FAR, "token", "token_file is set as well");
     }
 
     @Test
-    void aTokenIsNoneIfNoHeaderMayHoldIt() throws Exception {
+    void tokenThatNoHeaderMayHoldIsRejected() throws Exception {
         assertRefused(ClientOptions.defaults().token(" "), FAR, "token", "is empty");
         assertRefused(ClientOptions.defaults().token("a\nb"), FAR, "token", "letters that no header may have");
         assertRefused(ClientOptions.defaults().tokenFile(file("\n")), FAR, "token_file", "is empty");
     }
 
     @Test
-    void filesHaveToBeThere() throws Exception {
+    void missingFilesAreRejected() throws Exception {
         Path file = file("anything");
         Path missing = folder.resolve("missing");
         String problem = missing + " (No such file or directory)";
@@ -68,7 +68,7 @@ class SecurityTest {
     }
 
     @Test
-    void certificatesAreForTls() throws Exception {
+    void certificatesNeedTls() throws Exception {
         Path file = file("anything");
         String here = "http://127.0.0.1:1";
         assertRefused(ClientOptions.defaults().caCert(file), here, "ca_cert", "no endpoint is https://");
@@ -79,7 +79,7 @@ class SecurityTest {
     @ValueSource(
             strings = {"http://far:1", "far:1", "http://10.0.0.1:1", "http://[2001:db8::1]:1", "http://localhost.far:1"
             })
-    void aTokenIsNotSentInTheClear(String endpoint) throws Exception {
+    void tokenIsNotSentInTheClear(String endpoint) throws Exception {
         assertRefused(ClientOptions.defaults().token("secret"), endpoint, "token", "in the clear: use https://");
         assertRefused(
                 ClientOptions.defaults().tokenFile(file("secret")),
@@ -90,13 +90,13 @@ class SecurityTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"http://localhost:1", "http://127.0.0.2:1", "http://[::1]:1", FAR})
-    void aTokenIsSentWithinThisMachineOrEncrypted(String endpoint) {
+    void tokenIsSentWithinThisMachineOrEncrypted(String endpoint) {
         ClientOptions options = ClientOptions.defaults().endpoints(endpoint).token("secret");
         assertThatCode(() -> TenureClient.connect(options).close()).doesNotThrowAnyException();
     }
 
     @Test
-    void noTextOfTheOptionsHasTheToken() {
+    void optionsDoNotPrintTheToken() {
         ClientOptions options = ClientOptions.defaults().token("secret");
         assertThat(options.toString()).doesNotContain("secret");
     }

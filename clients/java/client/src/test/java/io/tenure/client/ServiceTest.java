@@ -68,7 +68,7 @@ class ServiceTest {
     }
 
     @Test
-    void aLockPassesFromOneToTheOtherWithARisingToken() throws Exception {
+    void lockPassesToTheNextWithAHigherToken() throws Exception {
         Guard first = client.lock(name).ttl(TTL).owner("ann").acquire();
         assertThat(first.isValid()).isTrue();
         Attempt<Guard> attempt = other.lock(name).tryAcquire();
@@ -88,7 +88,7 @@ class ServiceTest {
     }
 
     @Test
-    void aGuardTakesItsSessionAlong() throws Exception {
+    void guardClosesItsSession() throws Exception {
         String id = UUID.randomUUID().toString();
         Guard guard =
                 client.lock(name).session(SessionOptions.defaults().id(id)).acquire();
@@ -102,7 +102,7 @@ class ServiceTest {
     }
 
     @Test
-    void aCancelledWaitLeavesNothing() throws Exception {
+    void cancelledWaitLeavesNothing() throws Exception {
         Guard guard = client.lock(name).acquire();
         CompletableFuture<Guard> waiting = other.lock(name).acquireAsync();
         awaitWaiters(name, 1);
@@ -111,13 +111,13 @@ class ServiceTest {
         assertThatThrownBy(waiting::join).isInstanceOf(CancellationException.class);
         guard.release();
         Eventually.holds(
-                "nobody holds it", () -> other.getLock(name).getHoldersList().isEmpty());
+                "it has no holder", () -> other.getLock(name).getHoldersList().isEmpty());
         Eventually.holds(
                 "no session is left", () -> other.listSessions().findAny().isEmpty());
     }
 
     @Test
-    void anInterruptedWaitLeavesNothing() throws Exception {
+    void interruptedWaitLeavesNothing() throws Exception {
         Guard guard = client.lock(name).acquire();
         Thread waiter = new Thread(
                 () -> assertThatThrownBy(() -> other.lock(name).acquire()).isInstanceOf(InterruptedException.class));
@@ -130,7 +130,7 @@ class ServiceTest {
     }
 
     @Test
-    void aWaitEndsInTime() throws Exception {
+    void waitEndsInTime() throws Exception {
         try (Guard guard = client.lock(name).acquire()) {
             long start = System.nanoTime();
             Attempt<Guard> attempt = other.lock(name).acquireWithin(Duration.ofMillis(200));
@@ -168,7 +168,7 @@ class ServiceTest {
     }
 
     @Test
-    void anEvictedHoldSaysSoAndInterruptsItsBody() throws Exception {
+    void evictionInterruptsTheBodyAndIsReported() throws Exception {
         CountDownLatch begun = new CountDownLatch(1);
         Thread evicting = new Thread(() -> {
             try {
@@ -195,7 +195,7 @@ class ServiceTest {
     }
 
     @Test
-    void aBodyRunsUnderTheLockAndItsErrorsPass() throws Exception {
+    void bodyRunsUnderTheLockAndItsErrorsPass() throws Exception {
         assertThat(client.lock(name).<Long>run(Hold::token)).isPositive();
         assertThatThrownBy(() -> client.lock(name).run(hold -> {
                     throw new IOException("mine");
@@ -205,7 +205,7 @@ class ServiceTest {
     }
 
     @Test
-    void theViewOfAThreadIsEnteredAgainWithTheSameToken() throws Exception {
+    void lockOfAThreadIsEnteredAgainWithTheSameToken() throws Exception {
         try (Session session = client.session(SessionOptions.defaults().ttl(TTL))) {
             LockView lock = session.lock(name).asLock();
             lock.lock();
@@ -223,7 +223,7 @@ class ServiceTest {
     }
 
     @Test
-    void aRefusalTellsItsReason() {
+    void refusalHasItsReason() {
         assertThatThrownBy(() -> client.session(SessionOptions.defaults().ttl(Duration.ofMillis(1))))
                 .isInstanceOfSatisfying(TenureException.Refused.class, refused -> {
                     assertThat(refused.reason()).isEqualTo(ErrorReason.ERROR_REASON_INVALID_FIELD);
@@ -251,7 +251,7 @@ class ServiceTest {
     }
 
     @Test
-    void aFailedEndpointIsPassedOver() throws Exception {
+    void failedEndpointIsSkipped() throws Exception {
         ClientOptions two = ClientOptions.defaults().endpoints("127.0.0.1:1", server.url());
         try (TenureClient picky = TenureClient.connect(two);
                 Guard guard = picky.lock(name).acquire()) {
@@ -260,7 +260,7 @@ class ServiceTest {
     }
 
     @Test
-    void aHandoffIsConfirmedByReleasing() throws Exception {
+    void handoffIsConfirmedByReleasing() throws Exception {
         Guard first = client.lock(name).acquire();
         CompletableFuture<Guard> waiting = other.lock(name).acquireAsync();
         awaitWaiters(name, 1);
@@ -277,7 +277,7 @@ class ServiceTest {
     }
 
     @Test
-    void workThatHangsLosesItsLock() throws Exception {
+    void hungWorkLosesItsLock() throws Exception {
         Guard guard = client.lock(name)
                 .ttl(Duration.ofSeconds(2))
                 .stallAfter(Duration.ofMillis(500))
@@ -321,7 +321,7 @@ class ServiceTest {
     }
 
     @Test
-    void workIsDoneAgainAndAgainWhileLeading() throws Exception {
+    void workIsRepeatedWhileLeading() throws Exception {
         CountDownLatch thrice = new CountDownLatch(3);
         Thread leader = new Thread(() -> {
             assertThatThrownBy(() -> client.election(name).leadEvery(Duration.ofMillis(50), hold -> thrice.countDown()))
@@ -336,7 +336,7 @@ class ServiceTest {
     }
 
     @Test
-    void theLeaderOfAGroupAssignsAndAnotherFollows() throws Exception {
+    void leaderOfAGroupAssigns() throws Exception {
         client.configureGroup(name, "10", null);
         try (Membership first = client.group(name).ttl(TTL).join()) {
             Membership second = other.group(name).ttl(TTL).join();
@@ -359,7 +359,7 @@ class ServiceTest {
     }
 
     @Test
-    void whoTakesPartIsToldItsShare() throws Exception {
+    void memberThatTakesPartReceivesItsShare() throws Exception {
         BlockingQueue<String> shares = new LinkedBlockingQueue<>();
         Thread member = new Thread(() -> {
             try {
@@ -380,7 +380,7 @@ class ServiceTest {
     }
 
     @Test
-    void listsGoOverPages() throws Exception {
+    void listsSpanPages() throws Exception {
         try (Session session = client.session(SessionOptions.defaults())) {
             List<CompletableFuture<Guard>> held = new java.util.ArrayList<>();
             for (int number = 0; number < 150; number++) {

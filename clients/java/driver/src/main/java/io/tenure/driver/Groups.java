@@ -21,7 +21,7 @@ final class Groups {
         this.clients = clients;
     }
 
-    /** A member: joined once, or taking part for ever. */
+    /** A member: joined once, or taking part until it leaves. */
     private interface Member {
         Standing standing() throws InterruptedException;
 
@@ -59,7 +59,8 @@ final class Groups {
                     () -> {
                         try {
                             group.takePart(
-                                    now -> Messages.assign(now, (place, of) -> String.valueOf(place + 1)), this::told);
+                                    now -> Messages.assign(now, (place, of) -> String.valueOf(place + 1)),
+                                    this::changed);
                         } catch (InterruptedException left) {
                             Thread.currentThread().interrupt();
                         }
@@ -70,7 +71,7 @@ final class Groups {
             member.start();
         }
 
-        private synchronized void told(Standing standing) {
+        private synchronized void changed(Standing standing) {
             last = standing;
             notifyAll();
         }

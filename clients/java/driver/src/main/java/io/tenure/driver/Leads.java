@@ -16,7 +16,7 @@ final class Leads {
         this.clients = clients;
     }
 
-    /** A candidate whose body waits to be told to resign. */
+    /** A candidate whose body waits for the request to resign. */
     private static final class Lead {
         private @Nullable Exception error;
         private @Nullable Hold leadership;

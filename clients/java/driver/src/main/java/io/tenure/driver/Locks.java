@@ -53,7 +53,7 @@ final class Locks {
         known.add("await_transfer", this::awaitTransfer);
     }
 
-    /** Asks as the request says; for ever unless it says how long. */
+    /** Requests the locks; without a limit of the wait unless the request has one. */
     private Callable<JsonObject> acquire(Fields fields) {
         LockRequest request = request(fields, clients);
         if (!fields.has("wait_ms")) {

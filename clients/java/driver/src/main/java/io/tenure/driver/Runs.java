@@ -18,7 +18,7 @@ final class Runs {
         this.clients = clients;
     }
 
-    /** A body that waits to be told to finish. */
+    /** A body that waits for the request to finish. */
     private static final class Run implements Body<Long> {
         final CompletableFuture<Long> begun = new CompletableFuture<>();
         final CountDownLatch finish = new CountDownLatch(1);

@@ -7,7 +7,7 @@ import java.util.concurrent.ExecutionException;
 final class Waiting {
     private Waiting() {}
 
-    /** Interrupted, it gives up what was asked. */
+    /** Interrupted, it cancels what was requested. */
     static <T> T on(CompletableFuture<T> answer) throws InterruptedException {
         try {
             return answer.get();

@@ -10,8 +10,8 @@ import java.sql.SQLException;
 import java.sql.Statement;
 
 /**
- * Writes under a lock to a database that turns away whoever has lost the lock, be he paused in the middle of it. Takes the database's
- * file.
+ * Writes under a lock to a database that rejects writes of a former holder, even of one that was paused in the middle of them. The
+ * argument is the database's file.
  */
 public final class FencedWrite {
     private static final String LOCK = "nightly-report";

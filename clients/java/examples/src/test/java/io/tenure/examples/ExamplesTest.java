@@ -72,7 +72,7 @@ class ExamplesTest {
     }
 
     @Test
-    void basicHoldsALockForAMoment() throws Exception {
+    void basicHoldsALock() throws Exception {
         Example basic = new Example(Basic.class);
         basic.says("acquired token=");
         assertThat(basic.says("valid")).isEqualTo("valid=true");
@@ -81,7 +81,7 @@ class ExamplesTest {
     }
 
     @Test
-    void tryLockRunsOnOneHostAndTellsTheOther() throws Exception {
+    void tryLockRunsOnOneHostOnly() throws Exception {
         Example one = new Example(TryLock.class, "one");
         one.says("running token=");
         one.says("done");
@@ -90,7 +90,7 @@ class ExamplesTest {
     }
 
     @Test
-    void leaderLoopGoesOnElsewhereWhenItIsKilled() throws Exception {
+    void leaderLoopContinuesElsewhereWhenItIsKilled() throws Exception {
         Example first = new Example(LeaderLoop.class, "first");
         String work = first.says("work token=");
         Example second = new Example(LeaderLoop.class, "second");
@@ -100,7 +100,7 @@ class ExamplesTest {
     }
 
     @Test
-    void watchTellsWhoHoldsWhat() throws Exception {
+    void watchPrintsHolders() throws Exception {
         Example watch = new Example(Watch.class, "jobs/");
         watch.says("snapshot revision=");
         try (TenureClient client = TenureClient.connect(server.url());
@@ -124,7 +124,7 @@ class ExamplesTest {
     }
 
     @Test
-    void fencedWriteTurnsTheOldHolderAway(@TempDir Path folder) throws Exception {
+    void fencedWriteRejectsTheOldHolder(@TempDir Path folder) throws Exception {
         Example write = new Example(FencedWrite.class, folder.resolve("work.db").toString());
         String first = write.says("acquired token=").substring("acquired token=".length());
         String next = write.says("acquired token=").substring("acquired token=".length());
@@ -133,7 +133,7 @@ class ExamplesTest {
     }
 
     @Test
-    void theGuideForRedissonDoesWhatItSays() throws Exception {
+    void guideForRedissonRuns() throws Exception {
         Example guide = new Example(FromRedisson.class);
         guide.says("under the lock");
         guide.says("under the lock, token=");
@@ -147,7 +147,7 @@ class ExamplesTest {
     }
 
     @Test
-    void theGuideForCuratorDoesWhatItSays() throws Exception {
+    void guideForCuratorRuns() throws Exception {
         Example guide = new Example(FromCurator.class);
         guide.says("leader, token=");
         assertThat(guide.says("who")).isEqualTo("who leads=me");

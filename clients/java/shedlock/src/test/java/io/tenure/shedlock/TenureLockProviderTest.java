@@ -46,9 +46,10 @@ class TenureLockProviderTest extends AbstractExtensibleLockProviderIntegrationTe
     @Override
     protected void assertUnlocked(String name) {
         try {
-            // A lock whose time is over is given back in the background.
+            // A lock whose time is over is released in the background.
             Eventually.holds(
-                    "nobody has it", () -> client.getLock(name).getHoldersList().isEmpty());
+                    "it has no holder",
+                    () -> client.getLock(name).getHoldersList().isEmpty());
         } catch (InterruptedException interrupted) {
             throw new AssertionError(interrupted);
         }
@@ -64,7 +65,7 @@ class TenureLockProviderTest extends AbstractExtensibleLockProviderIntegrationTe
     }
 
     @Test
-    void aLockOutlivesItsHolderByItsMinimumOnly() throws Exception {
+    void lockOutlivesItsHolderByItsMinimumOnly() throws Exception {
         TenureClient dying = TenureClient.connect(server.url());
         TenureLockProvider provider =
                 new TenureLockProvider(dying, SessionOptions.defaults().ttl(Duration.ofSeconds(2)));
@@ -75,7 +76,7 @@ class TenureLockProviderTest extends AbstractExtensibleLockProviderIntegrationTe
     }
 
     @Test
-    void aLockWhoseTimeIsOverIsNotExtendedHoweverLateTheTimerIs() throws Exception {
+    void lockWhoseTimeIsOverIsNotExtendedHoweverLateTheTimerIs() throws Exception {
         ScheduledExecutorService late = Executors.newSingleThreadScheduledExecutor();
         CountDownLatch busy = new CountDownLatch(1);
         late.submit(() -> {
@@ -99,7 +100,7 @@ class TenureLockProviderTest extends AbstractExtensibleLockProviderIntegrationTe
     }
 
     @Test
-    void withoutAServerItSaysSo() {
+    void lockWithoutAServerIsAnError() {
         ClientOptions nowhere =
                 ClientOptions.defaults().endpoints("127.0.0.1:1").callTimeout(Duration.ofMillis(200));
         try (TenureClient lonely = TenureClient.connect(nowhere)) {

@@ -14,8 +14,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * A kind of database that has a fence, by way of JDBC. A process that is paused may write after it has lost its lock. So for each name
- * the database keeps the highest token that it has seen, and a transaction begins with a check of its token:
+ * A kind of database with a fence, by JDBC. A process that was paused may write after it has lost its lock. So for each name the
+ * database keeps the highest token that it has seen, and a transaction begins with a check of its token:
  *
  * <pre>{@code
  * connection.setAutoCommit(false);
@@ -25,8 +25,8 @@ import java.util.regex.Pattern;
  * }</pre>
  *
  * <p>The fence is installed once, like a migration: by {@link #install}, or with {@code tenure fence-sql}. It works in any database,
- * not only in Tenure's own, and asks no server of Tenure. What there is for people, and which settings end a wait for a transaction of
- * a process that is paused, stands at the top of each {@link #script}.
+ * not only in Tenure's own, and needs no server of Tenure. The objects for people, and the settings that end a wait for a transaction
+ * of a paused process, are described at the top of each {@link #script}.
  */
 public enum Fence {
     /** PostgreSQL, 13 or newer. */
@@ -37,12 +37,12 @@ public enum Fence {
     SQLITE("sqlite.sql", "INSERT INTO tenure_fence (name, token) VALUES (?, ?)") {
         @Override
         String installation() {
-            // The script takes the view away for a moment, which nobody is to see.
+            // The script drops the view for a moment, which no reader is to see.
             return "BEGIN IMMEDIATE; " + script() + " COMMIT;";
         }
     };
 
-    /** As the fence says it. Each driver adds something of its own, before or after. SQLite tells no numbers. */
+    /** The fence's message. Each driver adds a text of its own, before or after. That of SQLite has no numbers. */
     private static final Pattern REFUSAL =
             Pattern.compile("\\bstale fencing token\\b(?: \\d+: (\\d+) is the highest seen for )?");
 
@@ -71,29 +71,28 @@ public enum Fence {
     }
 
     /**
-     * Installs the fence, outside of any transaction; or does it again, which keeps the tokens. A step for whoever migrates the
-     * database, like the migrations of other tables, not for each start of a program. A connection to MySQL has to take several
-     * statements at once: {@code allowMultiQueries=true} in its URL.
+     * Installs the fence, outside of any transaction; or again, which keeps the tokens. A migration of the database, not a step for each
+     * start of a program. A connection to MySQL must accept several statements at once: {@code allowMultiQueries=true} in its URL.
      *
      * @throws SQLException what the driver reports
      */
     public void install(Connection connection) throws SQLException {
         try (Statement statement = connection.createStatement()) {
-            // Of SQLite's driver this call takes several statements, and no other.
+            // SQLite's driver accepts several statements in this call only.
             statement.executeUpdate(installation());
         }
     }
 
     /**
-     * Lets the transaction in that the connection is in, unless the database has seen a higher token for the name. First of all in the
+     * Fails the transaction of the connection if the database has seen a higher token for the name. To be called first in the
      * transaction, and not in a savepoint that may be rolled back. After any exception the transaction is to be rolled back.
      *
      * <p>It may wait for transactions of other tokens (in SQLite: for every other writer), for as long as the settings of the database
      * allow.
      *
      * @param connection not in auto-commit mode: a token protects what is done in the transaction that is checked
-     * @param name the lock's, or any other for what is protected: 1 to 255 bytes, compared as they are. All tokens for a name must come
-     *     from one namespace of one Tenure
+     * @param name that of the lock, or another one for what is protected: 1 to 255 bytes, compared byte by byte. All tokens for a name
+     *     must be from one namespace of one Tenure
      * @throws TenureException.StaleToken if the token is lower than the highest one seen
      * @throws SQLException anything else, as the driver reports it: after a serialization failure, a deadlock or a wait that took too
      *     long the transaction is to be run again
@@ -108,15 +107,15 @@ public enum Fence {
             if (!refusal.find()) {
                 throw error;
             }
-            String told = refusal.group(1);
-            long highest = told != null ? Long.parseLong(told) : highest(connection, name);
+            String reported = refusal.group(1);
+            long highest = reported != null ? Long.parseLong(reported) : highest(connection, name);
             TenureException.StaleToken stale = new TenureException.StaleToken(name, token, highest);
             stale.initCause(error);
             throw stale;
         }
     }
 
-    /** The highest token seen, where the refusal does not tell it: the transaction goes on there, and so can be asked. */
+    /** The highest token seen, if the message does not have it: the transaction continues in such a database. */
     private static long highest(Connection connection, String name) throws SQLException {
         try (PreparedStatement query = connection.prepareStatement("SELECT token FROM tenure_fences WHERE name = ?")) {
             query.setString(1, name);

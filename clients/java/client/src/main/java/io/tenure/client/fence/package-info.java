@@ -1,4 +1,4 @@
-/** Has the user's own database turn away stale fencing tokens. */
+/** The user's own database rejects stale fencing tokens. */
 @NullMarked
 package io.tenure.client.fence;
 

@@ -18,7 +18,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** The fence, in real databases, by way of their usual drivers. */
 class FenceTest {
-    /** One that nobody else has. */
+    /** Used by no other test. */
     private final String name = "job-" + UUID.randomUUID();
 
     @TempDir

@@ -32,7 +32,7 @@ public final class Authority {
         return folder.resolve("ca.key");
     }
 
-    /** A certificate for somebody with this name, such as {@code DNS:localhost}, in files that begin with {@code file}. */
+    /** A certificate with this name, such as {@code DNS:localhost}, in files that begin with {@code file}. */
     public Certified certify(String file, String name) throws IOException, InterruptedException {
         Certified files = new Certified(folder.resolve(file + ".crt"), folder.resolve(file + ".key"));
         openssl(Stream.of(

@@ -32,7 +32,7 @@ public final class TestServer implements AutoCloseable {
     /** Starts one, with these options: the program of the environment variable TENURED, or the one on the path. */
     public static TestServer start(String... options) throws IOException, InterruptedException {
         TestServer server = new TestServer(List.of(options));
-        // Somebody else may have taken a port that was free.
+        // Another process may have taken a port that was free.
         for (int tries = 1; !server.isListening() && tries < TRIES; tries++) {
             server = new TestServer(List.of(options));
         }
@@ -80,12 +80,12 @@ public final class TestServer implements AutoCloseable {
         return "http://127.0.0.1:" + port;
     }
 
-    /** Where it speaks TLS, if it was told to. */
+    /** Where it speaks TLS, with the options for that. */
     public String secureUrl() {
         return "https://localhost:" + port;
     }
 
-    /** Ends it without a word. */
+    /** Kills it. */
     public void kill() throws InterruptedException {
         process.destroyForcibly();
         process.waitFor(20, TimeUnit.SECONDS);
@@ -99,7 +99,7 @@ public final class TestServer implements AutoCloseable {
         }
     }
 
-    /** Freezes a process, or thaws it. */
+    /** Sends a signal to a process, such as STOP or CONT. */
     public static void signal(Process process, String name) throws IOException, InterruptedException {
         new ProcessBuilder("kill", "-" + name, String.valueOf(process.pid()))
                 .inheritIO()

@@ -16,8 +16,8 @@ import kotlinx.coroutines.suspendCancellableCoroutine
 import kotlinx.coroutines.withContext
 
 /**
- * Waits for the locks without keeping a thread, runs [body] while they are held, and gives them back. A body whose hold
- * is lost is cancelled before the server could give the locks to others, and then this throws [TenureException.Lost].
+ * Waits for the locks without keeping a thread, runs [body] while they are held, and releases them. A body whose hold
+ * is lost is cancelled before the server could grant the locks to others, and then this throws [TenureException.Lost].
  */
 suspend fun <T> LockRequest.withLock(body: suspend CoroutineScope.(Hold) -> T): T {
     val guard = acquired()
@@ -31,12 +31,12 @@ suspend fun <T> LockRequest.withLock(body: suspend CoroutineScope.(Hold) -> T): 
             value
         }
     } finally {
-        // What cannot be given back ends by the TTL of its session.
+        // What cannot be released ends by the TTL of its session.
         withContext(NonCancellable) { guard.releaseAsync().exceptionally { null }.await() }
     }
 }
 
-/** Waits for the locks. Cancelled, it gives up: also what is granted too late for that. */
+/** Waits for the locks. Cancelled, it withdraws the request, and releases what is granted too late for that. */
 private suspend fun LockRequest.acquired(): Guard = suspendCancellableCoroutine { waiting ->
     val asked = acquireAsync()
     waiting.invokeOnCancellation { asked.cancel(false) }

@@ -50,18 +50,18 @@ class WithLockTest {
         }
 
     @Test
-    fun `cancelling who waits leaves nothing behind`() =
+    fun `cancelled wait leaves nothing behind`() =
         runBlocking<Unit> {
             client.lock("report").acquire().use {
                 val waiting = launch(Dispatchers.Default) { client.lock("report").withLock { error("it is held") } }
                 Eventually.holds("it waits") { client.getLock("report").waitersCount == 1 }
                 waiting.cancelAndJoin()
-                Eventually.holds("nobody waits") { client.getLock("report").waitersList.isEmpty() }
+                Eventually.holds("there is no waiter") { client.getLock("report").waitersList.isEmpty() }
             }
         }
 
     @Test
-    fun `cancelling the body gives the lock back`() =
+    fun `cancelled body releases the lock`() =
         runBlocking<Unit> {
             val begun = CompletableDeferred<Unit>()
             val working =
@@ -77,7 +77,7 @@ class WithLockTest {
         }
 
     @Test
-    fun `a loss cancels the body and is what comes of it`() =
+    fun `loss cancels the body and is the result`() =
         runBlocking<Unit> {
             supervisorScope {
                 val begun = CompletableDeferred<Unit>()

@@ -78,7 +78,7 @@ class InvoicesTest {
     }
 
     private String awaitLeader(long above) throws Exception {
-        Eventually.holds("somebody leads under a token above " + above, () -> lines("begin").stream()
+        Eventually.holds("there is a leader with a token above " + above, () -> lines("begin").stream()
                 .anyMatch(line -> line.token() > above));
         return lines("begin").stream()
                 .filter(line -> line.token() > above)
@@ -94,7 +94,7 @@ class InvoicesTest {
     }
 
     @Test
-    void oneOfThreeWorksAtATimeAndAnotherTakesOverFromTheDead() throws Exception {
+    void oneOfThreeWorksAtATimeAndAnotherTakesOverFromAKilledOne() throws Exception {
         for (String name : List.of("ann", "bob", "eve")) {
             start(name);
         }
@@ -110,7 +110,7 @@ class InvoicesTest {
         programs.get(second).destroyForcibly().waitFor();
         assertThat(awaitLeader(last)).isNotIn(first, second);
 
-        // Only a program that was killed leaves something begun, and nobody begins while another is at it.
+        // Only a program that was killed leaves something begun, and none begins while another is at it.
         List<Line> lines = lines("begin", "end");
         for (int place = 1; place < lines.size(); place++) {
             Line before = lines.get(place - 1);

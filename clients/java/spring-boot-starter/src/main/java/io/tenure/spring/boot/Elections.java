@@ -67,11 +67,11 @@ final class Elections implements SmartLifecycle {
 
     /** In the background: a method that ignores its interrupt keeps the program waiting no longer than Spring's own time-out. */
     @Override
-    public void stop(Runnable told) {
+    public void stop(Runnable stopped) {
         Thread stopping = new Thread(
                 () -> {
                     stop();
-                    told.run();
+                    stopped.run();
                 },
                 "tenure-elections-stop");
         stopping.setDaemon(true);

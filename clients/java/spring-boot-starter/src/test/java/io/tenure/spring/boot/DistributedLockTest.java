@@ -58,18 +58,18 @@ class DistributedLockTest {
         }
     }
 
-    /** Writes down whether the lock is held when transactions begin and end. */
+    /** Records whether the lock is held when transactions begin and end. */
     static class Transactions extends AbstractPlatformTransactionManager implements PlatformTransactionManager {
         private static final long serialVersionUID = 1;
 
-        final transient List<String> told = new CopyOnWriteArrayList<>();
+        final transient List<String> recorded = new CopyOnWriteArrayList<>();
 
         @Autowired
         private transient TenureClient client;
 
-        private void tell(String what) {
+        private void record(String what) {
             try {
-                told.add(what + " with holders: "
+                recorded.add(what + " with holders: "
                         + client.getLock("order:7").getHoldersList().size());
             } catch (InterruptedException interrupted) {
                 throw new IllegalStateException(interrupted);
@@ -83,17 +83,17 @@ class DistributedLockTest {
 
         @Override
         protected void doBegin(Object transaction, TransactionDefinition definition) {
-            tell("begin");
+            record("begin");
         }
 
         @Override
         protected void doCommit(DefaultTransactionStatus status) {
-            tell("commit");
+            record("commit");
         }
 
         @Override
         protected void doRollback(DefaultTransactionStatus status) {
-            tell("rollback");
+            record("rollback");
         }
     }
 
@@ -192,10 +192,10 @@ class DistributedLockTest {
     }
 
     @Test
-    void theLockIsHeldFromBeforeTheTransactionUntilAfterIt() throws Exception {
+    void lockIsHeldFromBeforeTheTransactionUntilAfterIt() throws Exception {
         long token = orders.ship(7);
         assertThat(token).isPositive();
-        assertThat(program.getBean(Transactions.class).told)
+        assertThat(program.getBean(Transactions.class).recorded)
                 .containsExactly("begin with holders: 1", "commit with holders: 1");
         assertThat(other.getLock("order:7").getHoldersList()).isEmpty();
         assertThat(orders.ship(7)).isGreaterThan(token);
@@ -205,7 +205,7 @@ class DistributedLockTest {
     }
 
     @Test
-    void aLockThatSomebodyElseHoldsIsAnError() throws Exception {
+    void lockOfAnotherClaimIsAnError() throws Exception {
         try (Guard guard = other.lock("order:7").owner("bob").acquire()) {
             assertThatThrownBy(() -> orders.tryToShip(7))
                     .isInstanceOfSatisfying(LockNotAcquiredException.class, busy -> {
@@ -219,7 +219,7 @@ class DistributedLockTest {
     }
 
     @Test
-    void orTheCallIsLeftOut() throws Exception {
+    void callIsSkippedIfAnotherClaimHoldsTheLock() throws Exception {
         try (Guard guard = other.lock("order:7").acquire()) {
             assertThat(orders.shipUnlessBusy(7)).isEmpty();
         }
@@ -227,12 +227,12 @@ class DistributedLockTest {
     }
 
     @Test
-    void aThreadThatHoldsTheLockEntersAgain() {
+    void threadThatHoldsTheLockEntersAgain() {
         assertThat(orders.shipWithNested(7)).isTrue();
     }
 
     @Test
-    void aLossInterruptsTheMethodAndIsWhatTheCallFailsWith() throws Exception {
+    void lossInterruptsTheMethodAndFailsTheCall() throws Exception {
         CompletableFuture<String> shipped = CompletableFuture.supplyAsync(() -> {
             try {
                 return orders.shipForLong(7);
@@ -261,7 +261,7 @@ class DistributedLockTest {
     }
 
     @Test
-    void anInterruptEndsTheWait() throws Exception {
+    void interruptEndsTheWait() throws Exception {
         try (Guard guard = other.lock("order:7").acquire()) {
             Thread.currentThread().interrupt();
             assertThatThrownBy(() -> orders.ship(7))

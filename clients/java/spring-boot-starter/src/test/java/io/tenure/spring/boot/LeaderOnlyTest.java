@@ -124,7 +124,7 @@ class LeaderOnlyTest {
     }
 
     @Test
-    void aMethodRunsOnlyWhereItLeadsAndIsInterruptedWhenThatIsLost() throws Exception {
+    void methodRunsOnlyWhereItLeadsAndIsInterruptedOnALoss() throws Exception {
         try (ConfigurableApplicationContext ann = program("ann")) {
             Billing first = ann.getBean(Billing.class);
             long token = first.begun().take();
@@ -158,7 +158,7 @@ class LeaderOnlyTest {
     }
 
     @Test
-    void aProgramThatStopsResignsWhenItsWorkIsOver() throws Exception {
+    void programThatStopsResignsWhenItsWorkHasEnded() throws Exception {
         try (ConfigurableApplicationContext bob = program("bob")) {
             Billing second = bob.getBean(Billing.class);
             long token = second.begun().take();

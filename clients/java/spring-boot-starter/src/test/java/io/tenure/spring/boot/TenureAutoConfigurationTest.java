@@ -38,7 +38,7 @@ class TenureAutoConfigurationTest {
                     TenureHealthAutoConfiguration.class));
 
     @Test
-    void whatIsNotSaidIsTheClientsDefault() {
+    void absentPropertiesAreTheClientsDefaults() {
         contexts.withPropertyValues("tenure.endpoints=", "tenure.namespace=").run(context -> {
             TenureProperties properties = context.getBean(TenureProperties.class);
             assertThat(properties.clientOptions()).usingRecursiveComparison().isEqualTo(ClientOptions.defaults());
@@ -74,7 +74,7 @@ class TenureAutoConfigurationTest {
     }
 
     @Test
-    void propertiesSayHowConnectionsAreSecured() {
+    void propertiesSecureConnections() {
         new ApplicationContextRunner()
                 .withUserConfiguration(Unconnected.class)
                 .withPropertyValues(
@@ -125,7 +125,7 @@ class TenureAutoConfigurationTest {
     private static final class Unconnected {}
 
     @Test
-    void anOptionThatCannotBeUsedIsToldAtTheStart() {
+    void invalidOptionIsRefusedAtTheStart() {
         contexts.withPropertyValues("tenure.call-timeout=0s")
                 .run(context -> assertThat(context).getFailure().hasRootCauseInstanceOf(TenureException.Invalid.class));
     }
@@ -145,7 +145,7 @@ class TenureAutoConfigurationTest {
     }
 
     @Test
-    void theClientOfTheProgramIsTakenIfItHasOne() {
+    void clientOfTheProgramIsUsedIfItHasOne() {
         try (TenureClient own = TenureClient.connect("http://127.0.0.1:1")) {
             contexts.withBean(TenureClient.class, () -> own)
                     .run(context ->
@@ -154,7 +154,7 @@ class TenureAutoConfigurationTest {
     }
 
     @Test
-    void theClientIsClosedWithTheProgram() throws Exception {
+    void clientIsClosedWithTheProgram() throws Exception {
         try (TestServer server = TestServer.start()) {
             AtomicReference<TenureClient> client = new AtomicReference<>();
             contexts.withPropertyValues("tenure.endpoints=" + server.url()).run(context -> {
@@ -170,7 +170,7 @@ class TenureAutoConfigurationTest {
     }
 
     @Test
-    void healthIsWhetherAServerAnswers() throws Exception {
+    void healthIsUpIfAServerReplies() throws Exception {
         try (TestServer server = TestServer.start()) {
             contexts.withPropertyValues("tenure.endpoints=" + server.url(), "tenure.call-timeout=60s")
                     .run(context -> {
@@ -185,7 +185,7 @@ class TenureAutoConfigurationTest {
     }
 
     @Test
-    void metricsAndHealthAreThereOnlyWithTheirLibraries() {
+    void metricsAndHealthNeedTheirLibraries() {
         contexts.withBean(SimpleMeterRegistry.class).run(context -> assertThat(context.getBean(TenureObserver.class))
                 .isInstanceOf(MicrometerObserver.class));
         contexts.withClassLoader(new FilteredClassLoader(MeterRegistry.class, HealthIndicator.class))

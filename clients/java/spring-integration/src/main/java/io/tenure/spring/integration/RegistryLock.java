@@ -6,7 +6,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.Lock;
 
-/** A lock that its owner is told the loss of when it enters again, and can then ask for anew. */
+/** A lock whose loss its owner sees when it enters again, and which it can then acquire anew. */
 final class RegistryLock implements Lock {
     private final LockView view;
 
@@ -52,7 +52,7 @@ final class RegistryLock implements Lock {
         while (isLost && view.hold().isPresent()) {
             try {
                 view.unlock();
-            } catch (TenureException.Lost told) {
+            } catch (TenureException.Lost known) {
                 // That is why.
             }
         }

@@ -9,11 +9,11 @@ import java.util.concurrent.locks.Lock;
 import org.springframework.integration.support.locks.LockRegistry;
 
 /**
- * Locks of Spring Integration that are kept by Tenure, for {@code LockRegistryLeaderInitiator} and all else that takes a registry. The
- * lock's name is the key's text, behind a prefix.
+ * Locks of Spring Integration, held by Tenure, for {@code LockRegistryLeaderInitiator} and all other users of a registry. The lock's
+ * name is the key's text, after a prefix.
  *
- * <p>Locks are owned by threads and may be entered again. A lock that was lost meanwhile says so when it is entered again: it is not
- * acquired that once, after which it can be asked for anew. So a leader initiator revokes the leadership at its next heartbeat. That
+ * <p>Locks are owned by threads and may be entered again. The loss of a lock is reported when it is entered again: it is not
+ * acquired that once, after which it can be acquired anew. So a leader initiator revokes the leadership at its next heartbeat. That
  * may be later than others could lead: choose the heartbeat shorter than a third of the TTL.
  */
 public final class TenureLockRegistry implements LockRegistry {

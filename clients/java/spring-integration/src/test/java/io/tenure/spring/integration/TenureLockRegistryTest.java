@@ -41,7 +41,7 @@ class TenureLockRegistryTest {
     }
 
     @Test
-    void theSameKeyIsTheSameLockWhichThreadsMayEnterAgain() throws Exception {
+    void sameKeyIsTheSameLockWhichThreadsMayEnterAgain() throws Exception {
         Lock lock = registry.obtain("a");
         assertThat(registry.obtain("a")).isSameAs(lock);
         assertThat(lock.tryLock()).isTrue();
@@ -55,7 +55,7 @@ class TenureLockRegistryTest {
     }
 
     @Test
-    void aLossIsToldOnceAndThenTheLockCanBeHadAgain() throws Exception {
+    void lossIsReportedOnceAndThenTheLockCanBeAcquiredAgain() throws Exception {
         Lock lock = registry.obtain("a");
         lock.lock();
         client.evict(
@@ -71,9 +71,9 @@ class TenureLockRegistryTest {
         lock.unlock();
     }
 
-    /** Records what it is told. */
+    /** Records its calls. */
     private static final class Candidate extends DefaultCandidate {
-        private final BlockingQueue<String> told = new LinkedBlockingQueue<>();
+        private final BlockingQueue<String> calls = new LinkedBlockingQueue<>();
 
         Candidate(String id) {
             super(id, "leader");
@@ -81,16 +81,16 @@ class TenureLockRegistryTest {
 
         @Override
         public void onGranted(Context context) {
-            told.add("granted");
+            calls.add("granted");
         }
 
         @Override
         public void onRevoked(Context context) {
-            told.add("revoked");
+            calls.add("revoked");
         }
 
         String next() throws InterruptedException {
-            return told.poll(20, TimeUnit.SECONDS);
+            return calls.poll(20, TimeUnit.SECONDS);
         }
     }
 
@@ -104,7 +104,7 @@ class TenureLockRegistryTest {
     }
 
     @Test
-    void aLeaderInitiatorLeadsIsRevokedByAnEvictionAndHandsOverWhenItStops() throws Exception {
+    void leaderInitiatorIsRevokedByAnEvictionAndHandsOverWhenItStops() throws Exception {
         Candidate first = new Candidate("first");
         LockRegistryLeaderInitiator leading = initiator(client, first);
         assertThat(first.next()).isEqualTo("granted");
