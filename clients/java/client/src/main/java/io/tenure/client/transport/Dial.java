@@ -78,10 +78,11 @@ final class Dial {
         Duration limit = CONNECTED.contains(endpoint.isSecure()) ? timeout : timeout.plus(COLD_START);
         try {
             Wire wire = new Wire(endpoint, connector.channel(endpoint, limit), driver);
+            // First, because it may load classes for longer than the limit.
+            wire.open();
             String late = "no answer within " + limit.toMillis() + " ms";
             tries.put(wire, loop.later(limit.toNanos(), () -> failed(wire, new TenureException.Unavailable(late))));
             next = loop.later(stagger, this::tryNext);
-            wire.open();
         } catch (IOException error) {
             failed(endpoint, new TenureException.Unavailable(error.getMessage()));
         }
