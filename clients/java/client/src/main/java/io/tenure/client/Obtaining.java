@@ -9,6 +9,7 @@ import io.tenure.client.v1.BusyState;
 import io.tenure.client.v1.Declaration;
 import io.tenure.client.v1.ErrorReason;
 import io.tenure.client.v1.Refusal;
+import io.tenure.client.v1.WaitingState;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.concurrent.CompletableFuture;
@@ -130,7 +131,7 @@ final class Obtaining<T> extends CompletableFuture<T> {
             settled(declared);
             finish(() -> acquired.apply(declared, granted));
         } else if (status instanceof Status.Waiting waiting && until <= System.nanoTime()) {
-            settleBusy(declared, waiting.busy());
+            settleBusy(declared, busy(waiting.state()));
         } else if (!(status instanceof Status.Waiting) && reply <= System.nanoTime()) {
             fail(declared, connection.unanswered());
         }
@@ -144,6 +145,12 @@ final class Obtaining<T> extends CompletableFuture<T> {
             return joined.member();
         }
         return status instanceof Status.Open ? Long.valueOf(0) : null;
+    }
+
+    private static BusyState busy(WaitingState waiting) {
+        return waiting.hasHolder()
+                ? BusyState.newBuilder().setHolder(waiting.getHolder()).build()
+                : BusyState.getDefaultInstance();
     }
 
     private void settleBusy(Part declared, BusyState state) {

@@ -1,7 +1,6 @@
 package io.tenure.client.protocol;
 
 import io.tenure.client.LostReason;
-import io.tenure.client.v1.BusyState;
 import io.tenure.client.v1.Change;
 import io.tenure.client.v1.ConnectRequest;
 import io.tenure.client.v1.ConnectResponse;
@@ -211,44 +210,35 @@ public final class Protocol {
         if (!item.isWithdrawn()) {
             item.declared = null;
         }
+        boolean isEnd = state.hasEnded() || state.hasBusy() || state.hasRejected();
         // The database has lost the history in which the claim was granted: others may have held its locks since.
-        boolean isStale =
-                state.hasWaiting() || (state.hasHeld() && state.getHeld().getToken() != item.token);
+        boolean isStale = item.token != 0
+                && (state.hasWaiting() || (state.hasHeld() && state.getHeld().getToken() != item.token));
+        if (!isEnd && isStale) {
+            // Not released, even if it is withdrawn.
+            item.set(new Status.Declared(), now);
+            table.abandon(item, new Status.Lost(LostReason.of(LostReason.Kind.FORGOTTEN)), now);
+        } else if (isEnd || !item.isWithdrawn()) {
+            process(stream, item, state, now);
+        }
+    }
+
+    private void process(Stream stream, Presence item, State state, long now) {
         switch (state.getKindCase()) {
+            case OPEN -> renewals.opened(item, state.getOpen(), stream, now);
+            case WAITING -> item.set(new Status.Waiting(state.getWaiting()), now);
+            case HELD -> {
+                item.token = state.getHeld().getToken();
+                item.set(new Status.Held(state.getHeld(), now), now);
+            }
+            case JOINED -> item.set(new Status.Joined(state.getJoined().getMember()), now);
             case ENDED -> table.end(item, new Status.Lost(LostReason.of(state.getEnded())), now);
             case BUSY -> table.end(item, new Status.Busy(state.getBusy()), now);
             case REJECTED -> {
                 leaveIfRejected(state.getRejected());
                 table.end(item, new Status.Rejected(state.getRejected()), now);
             }
-            default -> {
-                if (item.token != 0 && isStale) {
-                    // Not released, even if it is withdrawn.
-                    item.set(new Status.Declared(), now);
-                    table.abandon(item, new Status.Lost(LostReason.of(LostReason.Kind.FORGOTTEN)), now);
-                } else if (!item.isWithdrawn()) {
-                    exists(stream, item, state, now);
-                }
-            }
-        }
-    }
-
-    private void exists(Stream stream, Presence item, State state, long now) {
-        switch (state.getKindCase()) {
-            case OPEN -> renewals.opened(item, state.getOpen(), stream, now);
-            case WAITING -> {
-                BusyState.Builder busy = BusyState.newBuilder();
-                if (state.getWaiting().hasHolder()) {
-                    busy.setHolder(state.getWaiting().getHolder());
-                }
-                item.set(new Status.Waiting(busy.build()), now);
-            }
-            case HELD -> {
-                item.token = state.getHeld().getToken();
-                item.set(new Status.Held(state.getHeld(), now), now);
-            }
-            case JOINED -> item.set(new Status.Joined(state.getJoined().getMember()), now);
-            default -> {}
+            case KIND_NOT_SET -> {}
         }
     }
 

@@ -4,6 +4,7 @@ import io.tenure.client.LostReason;
 import io.tenure.client.v1.BusyState;
 import io.tenure.client.v1.HeldState;
 import io.tenure.client.v1.Refusal;
+import io.tenure.client.v1.WaitingState;
 
 /** The latest that is known of a session, claim or membership. */
 public sealed interface Status {
@@ -14,7 +15,7 @@ public sealed interface Status {
     record Open(Validity validity) implements Status {}
 
     /** The claim is in the queue. */
-    record Waiting(BusyState busy) implements Status {}
+    record Waiting(WaitingState state) implements Status {}
 
     /** The claim holds its locks. Its holder may be asked to transfer them: the state was received at this time. */
     record Held(HeldState state, long since) implements Status {}

@@ -12,7 +12,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Future;
-import java.util.function.Consumer;
 
 /**
  * Connects to a server: tries endpoints once, in order, the next one when one fails or takes long, without waiting for hung ones. The
@@ -24,41 +23,21 @@ final class Dial {
     /** The kinds of connections, with TLS or without, whose classes this process has loaded. */
     private static final Set<Boolean> CONNECTED = ConcurrentHashMap.newKeySet();
 
-    private final Loop loop;
-    private final Connector connector;
     private final Driver driver;
+    private final Loop loop;
     private final Deque<Endpoint> order;
-    private final Duration timeout;
     private final long stagger;
-    private final Consumer<TenureException> failed;
     private final Map<Wire, Future<?>> tries = new LinkedHashMap<>();
     private Future<?> next;
     private TenureException problem = new TenureException.Unavailable("there are no endpoints");
     private boolean isOver;
 
-    /**
-     * Begins after a pause.
-     *
-     * @param timeout bounds each attempt
-     * @param stagger after so many nanoseconds, the next attempt is made in parallel
-     * @param failed called if every endpoint has failed, with the error of the last one unless one refused the credentials
-     */
-    Dial(
-            Loop loop,
-            Connector connector,
-            Driver driver,
-            List<Endpoint> order,
-            Duration timeout,
-            long stagger,
-            long pause,
-            Consumer<TenureException> failed) {
-        this.loop = loop;
-        this.connector = connector;
+    /** Begins after a pause. After so many nanoseconds ({@code stagger}), the next attempt is made in parallel. */
+    Dial(Driver driver, Loop loop, List<Endpoint> order, long stagger, long pause) {
         this.driver = driver;
+        this.loop = loop;
         this.order = new ArrayDeque<>(order);
-        this.timeout = timeout;
         this.stagger = stagger;
-        this.failed = failed;
         this.next = loop.later(pause, this::tryNext);
     }
 
@@ -71,20 +50,22 @@ final class Dial {
         if (endpoint == null) {
             if (tries.isEmpty()) {
                 isOver = true;
-                failed.accept(problem);
+                // With the error of the last endpoint, unless one refused the credentials.
+                driver.unreachable(problem);
             }
             return;
         }
+        Duration timeout = driver.connectTimeout();
         Duration limit = CONNECTED.contains(endpoint.isSecure()) ? timeout : timeout.plus(COLD_START);
         try {
-            Wire wire = new Wire(endpoint, connector.channel(endpoint, limit), driver);
+            Wire wire = new Wire(endpoint, driver.connector().channel(endpoint, limit), driver);
             // First, because it may load classes for longer than the limit.
             wire.open();
             String late = "no answer within " + limit.toMillis() + " ms";
             tries.put(wire, loop.later(limit.toNanos(), () -> failed(wire, new TenureException.Unavailable(late))));
             next = loop.later(stagger, this::tryNext);
-        } catch (IOException error) {
-            failed(endpoint, new TenureException.Unavailable(error.getMessage()));
+        } catch (IOException | RuntimeException error) {
+            failed(endpoint, new TenureException.Unavailable(String.valueOf(error.getMessage())));
         }
     }
 

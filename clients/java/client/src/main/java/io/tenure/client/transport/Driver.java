@@ -79,6 +79,15 @@ public final class Driver {
         return connection;
     }
 
+    Connector connector() {
+        return connector;
+    }
+
+    /** How long each attempt to connect may take. */
+    Duration connectTimeout() {
+        return connectTimeout;
+    }
+
     /** After each change, message and timer. */
     private void turn() {
         long now = Clock.now();
@@ -179,8 +188,7 @@ public final class Driver {
         long stagger = Math.min(
                 connectTimeout.toNanos() / STAGGER_DIVISOR, protocol.shortestValidity() / STAGGER_OF_VALIDITY_DIVISOR);
         stagger = Math.max(stagger, SHORTEST_STAGGER);
-        dial = new Dial(
-                loop, connector, this, order, connectTimeout, stagger, Math.min(pause, stagger), this::unreachable);
+        dial = new Dial(this, loop, order, stagger, Math.min(pause, stagger));
     }
 
     private void dialled(Wire wire) {
@@ -198,7 +206,7 @@ public final class Driver {
         connection.moved(wire);
     }
 
-    private void unreachable(TenureException why) {
+    void unreachable(TenureException why) {
         LOG.log(Level.WARNING, "no server can be reached: {0}", why.getMessage());
         if (stream == null) {
             connection.unreachable(why);

@@ -41,9 +41,9 @@ class StatesTest {
         Bench bench = Bench.connected();
         Presence claim = bench.claim(bench.session());
         Claim holder = Claim.newBuilder().setToken(3).build();
-        bench.states(state(claim).setWaiting(WaitingState.newBuilder().setHolder(holder)));
-        BusyState busy = BusyState.newBuilder().setHolder(holder).build();
-        assertThat(claim.status()).isEqualTo(new Status.Waiting(busy));
+        WaitingState waiting = WaitingState.newBuilder().setHolder(holder).build();
+        bench.states(state(claim).setWaiting(waiting));
+        assertThat(claim.status()).isEqualTo(new Status.Waiting(waiting));
         HeldState held = HeldState.newBuilder()
                 .setToken(7)
                 .setTransfer(PendingTransfer.newBuilder().setOperator("op"))
