@@ -9,7 +9,7 @@ import { Cancelled } from './wire.js';
 
 const electionsByName = new Things<Leading>('election');
 
-/** A candidate that leads for ever, with a body that waits to resign. */
+/** A candidate that leads repeatedly, with a body that waits for a request to resign. */
 class Leading {
   private readonly stopping = new AbortController();
   private readonly news = new EventTarget();
@@ -24,11 +24,11 @@ class Leading {
 
   private async body(hold: Hold, signal: AbortSignal): Promise<void> {
     this.terms += 1;
-    const resigned = new Promise<void>((resolve) => this.tell({ hold, resign: resolve }));
-    await Promise.race([resigned, cancelled(signal)]).finally(() => this.tell(undefined));
+    const resigned = new Promise<void>((resolve) => this.set({ hold, resign: resolve }));
+    await Promise.race([resigned, cancelled(signal)]).finally(() => this.set(undefined));
   }
 
-  private tell(leading: { hold: Hold; resign: () => void } | undefined): void {
+  private set(leading: { hold: Hold; resign: () => void } | undefined): void {
     this.leading = leading;
     this.news.dispatchEvent(new Event('news'));
   }

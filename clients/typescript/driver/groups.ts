@@ -120,7 +120,8 @@ export const groups: Record<string, Handler> = {
     const given = new Map(
       group.members.slice(0, assignments.length).map(({ number }, place) => [number, assignments[place] ?? '']),
     );
-    return { revision: await membership.assign(group, given, { signal }) };
+    await membership.assign(group, given, { signal });
+    return {};
   },
   leave: async (request) => {
     await membersByName.get(request).leave();

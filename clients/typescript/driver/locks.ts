@@ -1,5 +1,5 @@
 // Locks: guards, and bodies that run under a lock.
-import type { Attempt, Claim, Guard, Hold, LockRequest, Metadata } from 'tenure-client';
+import { type Attempt, fromWire, type Guard, type Hold, type LockRequest, type Metadata, type v1 } from 'tenure-client';
 import type { Handler, Request } from './request.js';
 import { Things } from './request.js';
 import { ownSession, place } from './sessions.js';
@@ -33,8 +33,8 @@ async function acquire(request: Request): Promise<Attempt> {
   return waitMs === 0 ? asked.tryAcquire({ signal }) : asked.acquireWithin(waitMs, { signal });
 }
 
-function holderToWire(claim: Claim | undefined): object | undefined {
-  return claim && { session_id: claim.sessionId, owner: claim.owner, token: claim.token };
+function holderToWire(claim: v1.Claim | undefined): object | undefined {
+  return claim && { session_id: claim.sessionId, owner: claim.owner, token: claim.token || undefined };
 }
 
 /** A body that waits to be let go. */
@@ -114,7 +114,7 @@ export const locks: Record<string, Handler> = {
   },
   update: async (request) => {
     const { signal } = request;
-    await guardsByName.get(request).update(request.need('metadata') as Metadata, { signal });
+    await guardsByName.get(request).updateMetadata(request.need('metadata') as Metadata, { signal });
     return {};
   },
   transfer_to: async (request) => ({
@@ -122,8 +122,8 @@ export const locks: Record<string, Handler> = {
   }),
   await_transfer: async (request) => {
     const { signal } = request;
-    const { drainMs, operator, note } = await guardsByName.get(request).transferRequested({ signal });
-    return { drain_ms: drainMs, operator, note };
+    const { drain, operator, note } = (await guardsByName.get(request).transferRequested({ signal })).pending;
+    return { drain_ms: fromWire(drain), operator: operator || undefined, note: note || undefined };
   },
   run,
   await_body: async (request) => ({ token: (await runsByName.get(request).begun).token }),

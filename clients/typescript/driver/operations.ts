@@ -1,18 +1,20 @@
-// What an operator asks.
-import type { LockSettings } from 'tenure-client';
+// Operators' calls.
+import { toWire } from 'tenure-client';
 import type { Handler, Request } from './request.js';
 import { clientsByName } from './sessions.js';
 import { lockToWire } from './watches.js';
 
 function onBehalf(request: Request) {
-  const note = request.get<string>('note');
-  const token = request.revision('token');
   return {
+    name: request.text('name'),
     operator: request.get<string>('operator') ?? '',
-    ...(note !== undefined && { note }),
-    ...(token !== undefined && { token }),
-    signal: request.signal,
+    note: request.get<string>('note') ?? '',
+    token: request.revision('token') ?? 0n,
   };
+}
+
+function duration(milliseconds: number | undefined) {
+  return milliseconds === undefined ? undefined : toWire(milliseconds);
 }
 
 export const operations: Record<string, Handler> = {
@@ -21,26 +23,26 @@ export const operations: Record<string, Handler> = {
     return lockToWire(await clientsByName.get(request).getLock(request.text('name'), { signal }));
   },
   evict: async (request) => {
-    await clientsByName.get(request).evict(request.text('name'), onBehalf(request));
+    const { signal } = request;
+    await clientsByName.get(request).evict(onBehalf(request), { signal });
     return {};
   },
   transfer: async (request) => {
-    const options = { ...onBehalf(request), ...request.options({ to: 'to', drain_ms: 'drainMs' }) };
-    const claim = await clientsByName.get(request).transfer(request.text('name'), options);
-    return { token: claim?.token };
+    const { signal } = request;
+    const asked = { toSessionId: request.get<string>('to') ?? '', drain: duration(request.get('drain_ms')) };
+    const { token } = await clientsByName.get(request).transfer({ ...onBehalf(request), ...asked }, { signal });
+    return { token };
   },
   configure_lock: async (request) => {
-    const preempt = request.get<{ settling_ms?: number; drain_ms?: number }>('preempt');
-    const settings: LockSettings = {
-      ...request.options({ limit: 'limit' }),
-      ...(preempt !== undefined && {
-        preempt: {
-          ...(preempt.settling_ms !== undefined && { settlingMs: preempt.settling_ms }),
-          ...(preempt.drain_ms !== undefined && { drainMs: preempt.drain_ms }),
-        },
-      }),
+    const { signal } = request;
+    const { settling_ms, drain_ms } = request.get<{ settling_ms?: number; drain_ms?: number }>('preempt') ?? {};
+    const preempt = { settling: duration(settling_ms), drain: duration(drain_ms) };
+    const settings = {
+      limit: request.get<number>('limit') ?? 0,
+      preempt: request.has('preempt') ? preempt : undefined,
     };
-    await clientsByName.get(request).configureLock(request.text('name'), settings, onBehalf(request));
+    const { name, operator, note } = onBehalf(request);
+    await clientsByName.get(request).configureLock({ name, operator, note, settings }, { signal });
     return {};
   },
 };

@@ -1,6 +1,5 @@
-// From what the client says to what the protocol says, and back.
-import type { Claim, Group, GroupMember, LostReason } from 'tenure-client';
-import { InvalidError, LostError, RefusedError, TenureError } from 'tenure-client';
+// Converts between the client's values and those of the driver's protocol.
+import { InvalidError, LostError, type LostReason, RefusedError, TenureError, type v1 } from 'tenure-client';
 
 /** Why a request that was cancelled ends. */
 export class Cancelled extends Error {
@@ -28,10 +27,10 @@ export function print(value: unknown): string {
 
 export function lostToWire(lost: LostReason | undefined): object | undefined {
   if (lost?.reason !== 'ended') {
-    return lost;
+    return lost && { reason: lost.reason === 'unrenewed' ? 'expired' : lost.reason };
   }
-  const { reason, endReason, operator, note } = lost;
-  return { reason, end_reason: endReason, operator, note };
+  const { reason, operator, note } = lost.ended;
+  return { reason: 'ended', end_reason: wordOf(reason), operator: operator || undefined, note: note || undefined };
 }
 
 export function errorToWire(error: unknown): object {
@@ -51,24 +50,29 @@ export function errorToWire(error: unknown): object {
   return { kind: error instanceof TenureError ? error.code.toLowerCase() : 'driver', message };
 }
 
-/** Options as they are called in all languages, whose names do not tell the unit. */
+/** The name of an option in all languages, which has no unit. */
 function snakeCase(name: string): string {
   return name.replace(/Ms$/, '').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-export function claimToWire(claim: Claim | undefined): object | undefined {
+/** The value of an enum of the contract in one word; undefined if it is unspecified. */
+export function wordOf(value: v1.EndReason | v1.EventType | v1.GroupEventType | v1.Mode): string | undefined {
+  return /^(?:END_REASON|EVENT_TYPE|GROUP_EVENT_TYPE|MODE)_(?!UNSPECIFIED)(.*)$/.exec(value)?.[1]?.toLowerCase();
+}
+
+export function claimToWire(claim: v1.Claim | undefined): object | undefined {
   if (claim === undefined) {
     return undefined;
   }
   const { sessionId, owner, token, mode, priority, metadata } = claim;
-  return { session_id: sessionId, owner, token, mode, priority, metadata };
+  return { session_id: sessionId, owner, token: token || undefined, mode: wordOf(mode), priority, metadata };
 }
 
-export function memberToWire({ number, sessionId, owner, assignment }: GroupMember): object {
+export function memberToWire({ number, sessionId, owner, assignment }: v1.GroupMember): object {
   return { number, session_id: sessionId, owner, assignment };
 }
 
-export function groupToWire(group: Group): object {
+export function groupToWire(group: v1.Group): object {
   const { name, members, leader, config, assignmentsCurrent } = group;
   return {
     name,

@@ -1,14 +1,18 @@
-// Waits for a lock, works under it, and gives it back.
+// Waits for a lock, works under it, and releases it.
 //
 // `node dist/examples/basic.js`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420).
 import { Client } from 'tenure-client';
 
 // snippet: basic
-await using client = Client.fromEnv();
-const guard = await client.lock('nightly-report', { ttlMs: 5_000, owner: 'basic' }).acquire();
-console.log(`acquired token=${guard.token}`);
-// Each write goes along with the token; work that takes long looks whether the lock is still there.
-console.log(`valid=${guard.isValid}`);
-await guard.release();
+const client = Client.fromEnv();
+try {
+  const guard = await client.lock('nightly-report', { ttlMs: 5_000, owner: 'basic' }).acquire();
+  console.log(`acquired token=${guard.token}`);
+  // Send the token with each write; long work checks whether the lock is still held.
+  console.log(`valid=${guard.isValid}`);
+  await guard.release();
+} finally {
+  await client.close();
+}
 // snippet end
 console.log('released');

@@ -1,4 +1,4 @@
-// Writes under a lock to a database that turns away whoever has lost the lock, be he paused in the middle of it.
+// Writes under a lock to a database that rejects writes of former holders, even of those that were paused.
 //
 // `node dist/examples/fenced_write.js work.db`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420).
 // `better-sqlite3` and `node:sqlite` are used in the same way.
@@ -28,13 +28,13 @@ write(first.token);
 console.log('wrote');
 await first.release();
 
-// Had the first holder been paused instead, the next one would have got the lock after the TTL, and gone on like this.
+// If the first holder had been paused instead, the next one would have got the lock after the TTL.
 const next = await lock.acquire();
 console.log(`acquired token=${next.token}`);
 write(next.token);
 console.log('wrote');
 
-// The first one wakes up, and does not know yet.
+// The first one resumes, and has not noticed.
 try {
   write(first.token);
   throw new Error('not refused');

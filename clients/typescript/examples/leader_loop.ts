@@ -1,7 +1,7 @@
 // Copies of a program, of which only the leader works: once a second, while it leads.
 //
 // `node dist/examples/leader_loop.js NAME`, several times, with a server of `TENURE_ENDPOINTS` (default: this machine's port
-// 7420). Kill the one that works, and another does.
+// 7420). Kill the leader, and another one works.
 import { Client } from 'tenure-client';
 
 const [, , name = `replica-${process.pid}`] = process.argv;

@@ -1,4 +1,4 @@
-// A job that starts on several hosts at once: one runs, the others are told who does.
+// A job that starts on several hosts at once: one runs it, the others print its owner.
 //
 // `node dist/examples/try_lock.js HOST`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420).
 import { Client } from 'tenure-client';

@@ -1,93 +1,135 @@
-// Plain calls: reads and an operator's means, each a call of its own beside the stream.
-import { now } from './clock.js';
-import type { RefusedError } from './errors.js';
-import { ClosedError, TenureError, UnavailableError } from './errors.js';
-import { sleep } from './latest.js';
-import { commandBackoff } from './link/backoff.js';
-import type { Connection, Method } from './link/connection.js';
-import type { Line, Link } from './link/link.js';
-import type { Cancellable } from './options.js';
+// Plain calls beside the stream: reads, and the actions of operators.
+import { call, type CallOptions } from './connection/call.js';
+import type { Connection } from './connection/connection.js';
+import { fromWire } from './convert.js';
+import type { Cancellable } from './options/client.js';
+import type { ReplyOf, RequestOf, Service } from './transport/method.js';
+import {
+  type Claim,
+  ClaimState,
+  type ConfigureLockRequest,
+  type EvictRequest,
+  Group,
+  GroupServiceDefinition,
+  type HistoryEntry,
+  Lock,
+  LockServiceDefinition,
+  type Session,
+  SessionServiceDefinition,
+  type TransferRequest,
+} from './v1.js';
 
-export interface CallOptions extends Cancellable {
-  /** Whether a call may be tried again when its answer was lost, because doing it twice is doing it once. */
-  isSafe: boolean;
-  /** How long the server may wait with its answer, besides the call's time-out. */
-  waitMs?: number;
+/** The contract's default of `TransferRequest.drain`. */
+const DEFAULT_DRAIN_MS = 10_000;
+
+/** The first holder of a lock, if there is one. */
+export function holderOf(lock: Lock): Claim | undefined {
+  return lock.holders.find(({ state }) => state === ClaimState.HELD);
 }
 
-/** One call to the server that the stream is connected to, tried again elsewhere until the call's deadline. */
-export async function call<Q, A>(link: Link, method: Method<Q, A>, request: Q, options: CallOptions): Promise<A> {
-  const { isSafe, waitMs = 0, signal } = options;
-  const deadline = now() + waitMs + link.callTimeoutMs;
-  const backoff = commandBackoff();
-  for (;;) {
-    try {
-      return await attempt(link, method, request, deadline, options);
-    } catch (error) {
-      const isLost = error instanceof UnavailableError;
-      const again = isLost ? isSafe : (error as Partial<RefusedError>).isTransient === true;
-      const pause = backoff.nextPause();
-      if (!(error instanceof TenureError) || !again || now() + pause >= deadline) {
-        throw error;
-      }
-      await sleep(pause, signal);
-    }
+/**
+ * Calls of any server. Requests and replies are the contract's messages; the namespace of a request is the client's. All reject
+ * with `RefusedError`, `UnavailableError` or `ClosedError`.
+ */
+export abstract class Calls {
+  /** @internal */
+  abstract readonly connection: Connection;
+
+  /**
+   * Makes any call of the contract, such as `client.call(v1.SessionServiceDefinition, 'getSession', { sessionId })`. It is repeated,
+   * if necessary at other servers, until its deadline.
+   */
+  call<S extends Service, M extends keyof S['methods'] & string>(
+    service: S,
+    method: M,
+    request: Partial<RequestOf<S, M>>,
+    options?: CallOptions,
+  ): Promise<ReplyOf<S, M>> {
+    return call(this.connection, service, method, request, options);
+  }
+
+  /** Reads one lock. A lock that was never requested is an idle lock, not an error. */
+  async getLock(name: string, options?: Cancellable): Promise<Lock> {
+    return (await this.call(LockServiceDefinition, 'getLock', { name }, options)).lock ?? Lock.fromPartial({ name });
+  }
+
+  /**
+   * The locks that are held or waited for and whose names begin with `prefix` (empty: all), in byte order. Requested page by page, as
+   * all lists; each page is consistent at a revision of its own.
+   */
+  listLocks(prefix = '', options?: Cancellable): AsyncGenerator<Lock, void, undefined> {
+    const read = (pageToken: string) => this.call(LockServiceDefinition, 'listLocks', { prefix, pageToken }, options);
+    return pages(read, (page) => page.locks);
+  }
+
+  /** The holds of a lock, as far back as history is kept: current holds first, then ended ones, the last end first. */
+  history(name: string, options?: Cancellable): AsyncGenerator<HistoryEntry, void, undefined> {
+    const read = (pageToken: string) => this.call(LockServiceDefinition, 'listHistory', { name, pageToken }, options);
+    return pages(read, (page) => page.entries);
+  }
+
+  /** The open sessions, oldest first. */
+  listSessions(options?: Cancellable): AsyncGenerator<Session, void, undefined> {
+    const read = (pageToken: string) => this.call(SessionServiceDefinition, 'listSessions', { pageToken }, options);
+    return pages(read, (page) => page.sessions);
+  }
+
+  /** Ends every hold of a lock against its holder's will, or only that with the `token` of the request. Returns the ended claims. */
+  async evict(request: Partial<EvictRequest>, options?: Cancellable): Promise<Claim[]> {
+    // Without a token a second attempt could evict the next holder.
+    const isSafe = !!request.token;
+    return (await this.call(LockServiceDefinition, 'evict', request, { ...options, isSafe })).evicted;
+  }
+
+  /**
+   * Hands a lock over to a waiter: the holder is asked to stop, and confirms by releasing. Returns the new hold when the handoff is
+   * complete; the lock has a holder at every moment. Rejected with `TRANSFER_IMPOSSIBLE`, `TRANSFER_PENDING`, or
+   * `TRANSFER_NOT_CONFIRMED` if the holder did not stop in time, and keeps the lock.
+   */
+  async transfer(request: Partial<TransferRequest>, options?: Cancellable): Promise<Claim> {
+    const waitMs = request.drain ? fromWire(request.drain) : DEFAULT_DRAIN_MS;
+    // Without a token a second attempt could make the next holder hand over.
+    const isSafe = !!request.token;
+    return (await this.call(LockServiceDefinition, 'transfer', request, { ...options, isSafe, waitMs })).claim!;
+  }
+
+  /** Sets the settings of a lock, in place of the previous ones. Holders keep what they hold. */
+  async configureLock(request: Partial<ConfigureLockRequest>, options?: Cancellable): Promise<Lock> {
+    return (await this.call(LockServiceDefinition, 'configureLock', request, options)).lock!;
+  }
+
+  /** Reads one group. A group that was never joined is an empty group, not an error. */
+  async getGroup(group: string, options?: Cancellable): Promise<Group> {
+    const reply = await this.call(GroupServiceDefinition, 'getGroup', { group }, options);
+    return reply.group ?? Group.fromPartial({ name: group });
+  }
+
+  /**
+   * Sets the config of a group, or clears it with undefined, and returns the revision of the event that set it (0 if there is none).
+   * With `expectedRevision`: only if that is the revision of the current config (0: only if there is none); otherwise it is rejected
+   * with `CONFIG_CONFLICT`. Needs neither a session nor members.
+   */
+  async configureGroup(
+    group: string,
+    config: string | undefined,
+    { expectedRevision, signal }: Cancellable & { expectedRevision?: bigint | undefined } = {},
+  ): Promise<bigint> {
+    const request = { group, config, expectedRevision };
+    // A repeated call would find the config of the first one instead of the expected one.
+    const options = { signal, isSafe: expectedRevision === undefined };
+    return (await this.call(GroupServiceDefinition, 'configureGroup', request, options)).configRevision;
   }
 }
 
-async function attempt<Q, A>(
-  link: Link,
-  method: Method<Q, A>,
-  request: Q,
-  deadline: number,
-  { isSafe, signal }: CallOptions,
-): Promise<A> {
-  const ender = new AbortController();
-  const cancelled = () => ender.abort(signal?.reason);
-  signal?.addEventListener('abort', cancelled, { once: true });
-  if (signal?.aborted === true) {
-    cancelled();
-  }
-  const overdue = () => ender.abort(troubleOf(link));
-  const timer = setTimeout(overdue, Math.max(0, deadline - now()));
-  let unwatch: (() => void) | undefined;
-  try {
-    const connection = await connectionOf(link, ender.signal);
-    if (isSafe) {
-      // The stream has noticed that the server is gone: no need to wait for this call's deadline.
-      unwatch = link.line.onChange(() => ender.abort(new UnavailableError('the connection broke')));
-    }
-    return await connection.call(method, request, ender.signal);
-  } finally {
-    clearTimeout(timer);
-    unwatch?.();
-    signal?.removeEventListener('abort', cancelled);
-  }
-}
-
-function troubleOf(link: Link): TenureError {
-  const line = link.line.value;
-  return 'trouble' in line ? line.trouble : new UnavailableError('the server did not answer');
-}
-
-/** The connection, once there is one. It is not waited for where the credentials are refused. */
-async function connectionOf(link: Link, signal: AbortSignal): Promise<Connection> {
-  const isWaitedFor = (line: Line) => 'trouble' in line && line.trouble instanceof UnavailableError;
-  const line = await link.line.until((line) => !isWaitedFor(line), signal);
-  if (line.up !== undefined) {
-    return line.up;
-  }
-  throw 'trouble' in line ? line.trouble : new ClosedError();
-}
-
-/** All items of a list that is asked for page by page, so that stopping early costs nothing. */
-export async function* pages<T>(
-  read: (pageToken: string) => Promise<{ items: T[]; nextPageToken: string }>,
+/** The items of a list, page by page, so that stopping early costs nothing. */
+async function* pages<P extends { nextPageToken: string }, T>(
+  read: (pageToken: string) => Promise<P>,
+  items: (page: P) => T[],
 ): AsyncGenerator<T, void, undefined> {
   let pageToken = '';
   do {
     const page = await read(pageToken);
-    yield* page.items;
+    yield* items(page);
     pageToken = page.nextPageToken;
   } while (pageToken !== '');
 }

@@ -1,52 +1,44 @@
-// The client: where everything begins.
-import type { ElectionOptions } from './election.js';
-import { Election } from './election.js';
-import type { WatchOptions } from './engine/watched.js';
-import { GroupCalls } from './group/calls.js';
-import type { GroupOptions } from './group/request.js';
-import { GroupRequest } from './group/request.js';
-import { Link } from './link/link.js';
-import type { LockOptions } from './lock.js';
-import { LockRequest } from './lock.js';
-import type { Cancellable, ClientOptions } from './options.js';
-import { checkedOptions, optionsFromEnv } from './options.js';
-import type { SessionOptions } from './session.js';
-import { checkedSession, Session } from './session.js';
-import { Watch } from './watch.js';
+// The client.
+import { randomUUID } from 'node:crypto';
+import { Calls } from './calls.js';
+import { Connection } from './connection/connection.js';
+import { openSession, type Target } from './declare.js';
+import { Election, type ElectionOptions } from './election.js';
+import { type GroupOptions, GroupRequest } from './group/request.js';
+import { type LockOptions, LockRequest } from './lock.js';
+import { type Cancellable, checkedOptions, type ClientOptions, optionsFromEnv } from './options/client.js';
+import type { SessionOptions } from './options/session.js';
+import type { Session } from './session.js';
+import { Driver } from './transport/driver.js';
+import type { WatchRequest, WatchResponse } from './v1.js';
+import { watch } from './watch.js';
 
-/** The options of a session that is opened for one request and ends with what came of it. */
+/** The options of a session that is opened for one request, and ends with what was requested. */
 export interface OwnSession extends Pick<SessionOptions, 'ttlMs' | 'disconnectGraceMs' | 'owner'> {
-  /** The rest of that session's options. Those that are given beside this go before. */
+  /** Further options of that session; those beside this one take precedence. */
   session?: SessionOptions;
 }
 
-/** @internal */
-export function ownSession({ ttlMs, disconnectGraceMs, owner, session }: OwnSession): SessionOptions {
-  return {
-    ...session,
-    ...(ttlMs !== undefined && { ttlMs }),
-    ...(disconnectGraceMs !== undefined && { disconnectGraceMs }),
-    ...(owner !== undefined && { owner }),
-  };
-}
-
 /**
- * A client of the service, for one namespace. It connects in the background, to one server at a time, and goes to the next
- * when that fails; sessions, what they hold, and their places in queues go along.
+ * A client of the service, for one namespace. It connects in the background, to one server at a time, and fails over to the next;
+ * sessions, their holds, and their places in queues remain. An open client keeps the process alive.
  */
-export class Client extends GroupCalls implements AsyncDisposable {
+export class Client extends Calls implements AsyncDisposable {
   /** @internal */
-  override readonly link: Link;
+  override readonly connection: Connection;
+  private readonly driver: Driver;
 
   private constructor(options: ClientOptions) {
     super();
-    this.link = new Link(checkedOptions(options));
+    const checked = checkedOptions(options);
+    this.connection = new Connection(checked.namespace, randomUUID(), checked.callTimeoutMs);
+    this.driver = new Driver(this.connection, checked);
   }
 
   /**
-   * A client for these endpoints (a text of URLs separated by commas) or options. Returns at once; calls wait for a
-   * connection, each until its deadline. Throws `InvalidError` if an option cannot be used: an endpoint is no URL, a file
-   * cannot be read, a token would go out in the clear, ...
+   * A client for these endpoints (separated by commas) or options. Returns at once; calls wait for a connection, each until its
+   * deadline. Throws `InvalidError` if an endpoint or another option is invalid, a file cannot be read, or a token would be sent in
+   * plaintext.
    */
   static connect(options: string | ClientOptions = {}): Client {
     return new Client(typeof options === 'string' ? { endpoints: options } : options);
@@ -54,61 +46,76 @@ export class Client extends GroupCalls implements AsyncDisposable {
 
   /**
    * A client with the options of the environment, where they are set and not empty: `TENURE_ENDPOINTS` (separated by commas),
-   * `TENURE_NAMESPACE`, `TENURE_CA_CERT`, `TENURE_CLIENT_CERT`, `TENURE_CLIENT_KEY`, `TENURE_TLS_SERVER_NAME`, `TENURE_TOKEN`
-   * and `TENURE_TOKEN_FILE`. Those that are given beside it go before. Throws `InvalidError` as `connect` does.
+   * `TENURE_NAMESPACE`, `TENURE_CA_CERT`, `TENURE_CLIENT_CERT`, `TENURE_CLIENT_KEY`, `TENURE_TLS_SERVER_NAME`, `TENURE_TOKEN` and
+   * `TENURE_TOKEN_FILE`. The given options take precedence. Throws `InvalidError` as `connect` does.
    */
   static fromEnv(options: ClientOptions = {}): Client {
     return new Client({ ...optionsFromEnv(process.env), ...options });
   }
 
-  /** The namespace of all that this client does. */
+  /** The namespace of this client. */
   get namespace(): string {
-    return this.link.namespace;
+    return this.connection.namespace;
   }
 
-  /** Opens a session, which then keeps itself alive. Rejects with `RefusedError` (a TTL out of bounds, ...), ... */
+  /** Opens a session, which is then renewed in the background. Rejects with `RefusedError` (a TTL out of bounds, ...), `UnavailableError`. */
   async session(options: SessionOptions = {}, { signal }: Cancellable = {}): Promise<Session> {
-    return new Session(this, await this.link.openSession(checkedSession(options), signal));
+    return openSession({ connection: this.connection, options }, signal);
   }
 
-  /** Asks for a lock in a session of its own, which ends with the guard. */
+  /** Requests a lock in a session of its own, which ends with the guard. */
   lock(name: string, options: LockOptions & OwnSession = {}): LockRequest {
     return this.locks([name], options);
   }
 
-  /** Asks for several locks at once, all or nothing, with one token: 1 to 16 different names. */
+  /** Requests several locks at once, all or nothing, with one token: 1 to 16 different names. */
   locks(names: readonly string[], options: LockOptions & OwnSession = {}): LockRequest {
-    return new LockRequest((signal) => this.own(options, signal), names, options);
+    return new LockRequest(this.target(options), names, options);
   }
 
-  /** A candidate's part in an election. */
+  /** A candidacy in an election. */
   election(name: string, options: ElectionOptions = {}): Election {
     return new Election(this, name, options);
   }
 
-  /** Takes part in a group, in a session of its own, which ends with the membership. */
+  /** Requests a membership of a group, in a session of its own, which ends with the membership. */
   group(name: string, options: GroupOptions & OwnSession = {}): GroupRequest {
-    return new GroupRequest(this, (signal) => this.own(options, signal), true, name, options);
-  }
-
-  /** Watches locks and groups. It ends with the signal, or by leaving the loop. */
-  watch(options: WatchOptions = {}, { signal }: Cancellable = {}): Watch {
-    return new Watch(this.link, options, signal);
+    return new GroupRequest(this.target(options), name, options);
   }
 
   /**
-   * Closes all sessions of this client and ends its connection. To be awaited before a program ends, so that what it holds is
-   * free at once. Rejects with `UnavailableError` if no server answered in time; the sessions then end by their TTLs.
+   * Watches locks and groups: with neither names nor prefixes nor groups, all locks. Each revision once and in order, across
+   * reconnects; first a snapshot, unless the request has an `afterRevision`. The parts of a snapshot are joined to one. A slow reader
+   * misses nothing.
+   *
+   * It begins with the first read. It ends when the loop over it is left, and when the client is closed; it rejects with the signal's
+   * reason, and with errors that a retry cannot fix.
    */
-  close(): Promise<void> {
-    return this.link.shutDown();
+  watch(
+    request: Partial<WatchRequest> = {},
+    { signal }: Cancellable = {},
+  ): AsyncGenerator<WatchResponse, void, undefined> {
+    return watch(this.connection, request, signal);
+  }
+
+  /**
+   * Closes all sessions of this client and ends its connection. Await it before a program ends, so that its locks are free at once.
+   * Rejects with `UnavailableError` if no server answered in time; the sessions then end by their TTLs.
+   */
+  async close(): Promise<void> {
+    try {
+      await this.connection.close();
+    } finally {
+      this.driver.close();
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close().catch(() => undefined);
   }
 
-  private async own(options: OwnSession, signal: AbortSignal | undefined): Promise<{ session: Session; isOwn: true }> {
-    return { session: await this.session(ownSession(options), { signal }), isOwn: true };
+  private target({ ttlMs, disconnectGraceMs, owner, session }: OwnSession): Target {
+    const beside = Object.entries({ ttlMs, disconnectGraceMs, owner }).filter(([, value]) => value !== undefined);
+    return { connection: this.connection, options: { ...session, ...Object.fromEntries(beside) } };
   }
 }

@@ -1,53 +1,41 @@
-// The clock that validity is measured on: it goes on while the machine is suspended, where that can be known.
+// The clock of validity: it runs while the machine is suspended, where the platform can show that.
 import { openSync, readSync } from 'node:fs';
 
-/** A moment, in milliseconds. Only differences mean something. */
+/** A moment, in milliseconds. Only differences have a meaning. */
 export type Moment = number;
 
 /**
- * Puts two clocks together: a fine one that stands still in suspend, and a coarse one that runs on. What the coarse one
- * has gained on the fine one is the time slept through. It lags behind by at most the coarse clock's resolution, and never
- * runs backwards.
+ * Combines two clocks: a fine one that stops in suspend, and a coarse one that does not. What the coarse one has gained is the
+ * time of suspend. The result lags by at most the resolution of the coarse clock, and never runs backwards.
  */
 export class SuspendClock {
-  private slept = 0;
+  private suspended = 0;
 
   constructor(
     private readonly fine: () => number,
-    private readonly coarse: () => number | undefined,
+    private readonly coarse: () => number,
   ) {}
 
   now(): Moment {
     const coarse = this.coarse();
     const fine = this.fine();
-    if (coarse !== undefined) {
-      this.slept = Math.max(this.slept, coarse - fine);
-    }
-    return fine + this.slept;
+    this.suspended = Math.max(this.suspended, coarse - fine);
+    return fine + this.suspended;
   }
 }
 
 /**
- * Reads the time since the start of the machine, suspend included, in milliseconds with a resolution of 10 ms. Nothing where
- * there is no such file (it is Linux's): suspend then goes unnoticed.
+ * Reads the time since the start of the machine, suspend included, with a resolution of 10 ms. The file is Linux's; without it
+ * the result is 0, and suspend is not noticed.
  */
-function uptimeReader(): () => number | undefined {
-  let file: number;
+function uptimeReader(): () => number {
   try {
-    file = openSync('/proc/uptime', 'r');
+    const file = openSync('/proc/uptime', 'r');
+    const buffer = Buffer.alloc(64);
+    return () => Number.parseFloat(buffer.toString('latin1', 0, readSync(file, buffer, 0, 64, 0))) * 1000 || 0;
   } catch {
-    return () => undefined;
+    return () => 0;
   }
-  const buffer = Buffer.alloc(64);
-  return () => {
-    try {
-      const length = readSync(file, buffer, 0, buffer.length, 0);
-      const milliseconds = Number.parseFloat(buffer.toString('latin1', 0, length)) * 1000;
-      return Number.isFinite(milliseconds) ? milliseconds : undefined;
-    } catch {
-      return undefined;
-    }
-  };
 }
 
 const clock = new SuspendClock(() => performance.now(), uptimeReader());

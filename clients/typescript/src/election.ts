@@ -1,34 +1,30 @@
 // Elections: one leader among several copies of a program.
 import { isDeepStrictEqual } from 'node:util';
+import { holderOf } from './calls.js';
 import type { Client, OwnSession } from './client.js';
 import { now } from './clock.js';
-import { LostError, TenureError } from './errors.js';
+import { LostError, TenureError } from './error.js';
 import type { Guard, Hold } from './guard.js';
-import { sleep } from './latest.js';
-import type { Leader } from './leader.js';
-import { leaderAfter, leaderOf } from './leader.js';
-import { campaignBackoff } from './link/backoff.js';
 import type { LockOptions } from './lock.js';
-import { holderOf } from './model.js';
-import type { Cancellable } from './options.js';
-import { positive } from './options.js';
-import { firstOf } from './run.js';
+import { type Cancellable, positive } from './options/client.js';
+import { type Claim, type Event, EventType } from './v1.js';
+import { Backoff, firstOf, sleep } from './waiting.js';
 
-/** A loop that waits for its next body tells that it goes on, so many times before it would count as stalled ... */
+/** A loop that waits for its next body reports progress this number of times before it would count as stalled ... */
 const TICKS_WHILE_WAITING = 3;
-/** ... but not oftener than this. */
+/** ... and the shortest interval of these reports. */
 const SHORTEST_TICK_MS = 1;
 
-/** A candidate: its session, and its claim. */
+/** A candidate: its session, and its claim. `stallAfterMs` is about the leader's work. */
 export type ElectionOptions = OwnSession & Pick<LockOptions, 'priority' | 'metadata' | 'minHoldMs' | 'stallAfterMs'>;
 
 /**
- * What a leader does. The signal fires when it should stop: the leadership is lost or is to be handed over, or the candidate
- * stops. Heed it: the next term begins, and a handoff is confirmed, only when the body has ended.
+ * What a leader does. The signal fires when it should stop: the leadership is lost or is to be handed over, or the candidate stops.
+ * The next term begins, and a handoff is confirmed, only when the body has ended.
  */
 export type LeaderBody = (hold: Hold, signal: AbortSignal) => Promise<void> | void;
 
-/** One candidate's part in an election. The leader is whoever holds the lock of the election's name. */
+/** A candidacy in an election. The leader is the holder of the lock of the election's name. */
 export class Election {
   /** @internal */
   constructor(
@@ -44,22 +40,21 @@ export class Election {
   }
 
   /**
-   * Campaigns, runs `body` while this candidate leads, and so on for ever: after a loss, and when the body has ended (it then
-   * resigns). Each term has a new token. When the server asks for a handoff, the body may go on until the drain is nearly
-   * over; then its signal fires, and when it has ended this candidate resigns, which confirms the handoff.
+   * Campaigns, runs `body` while this candidate leads, and repeats this after a loss, and when the body has ended (the candidate then
+   * resigns). Each term has a new token. When the server asks for a handoff, the body may continue until the drain is nearly over; then
+   * its signal fires, and when it has ended this candidate resigns, which confirms the handoff.
    *
-   * Ends only by rejecting: with the signal's reason, having resigned; with what the body throws, likewise; with what trying
-   * again cannot cure: `InvalidError`, `ClosedError`, and refusals other than those of a passing outage.
+   * Ends only by rejecting: with the signal's reason or what the body throws, having resigned; and with errors that a retry cannot fix:
+   * `InvalidError`, `ClosedError`, and rejections other than those of a temporary outage.
    */
   async lead(body: LeaderBody, { signal }: Cancellable = {}): Promise<never> {
-    const backoff = campaignBackoff();
+    const backoff = Backoff.ofRoles();
     for (;;) {
-      signal?.throwIfAborted();
       let guard: Guard;
       try {
         guard = await this.campaign({ signal });
       } catch (error) {
-        if (error instanceof TenureError && (error.isTransient || (error instanceof LostError && !this.isClosed))) {
+        if (error instanceof TenureError && (error.isTransient || error instanceof LostError)) {
           await sleep(backoff.nextPause(), signal);
           continue;
         }
@@ -67,102 +62,102 @@ export class Election {
       }
       backoff.reset();
       await term(guard, body, signal);
+      signal?.throwIfAborted();
     }
   }
 
   /**
-   * Runs `body` at once on leading, and then every `periodMs` while this candidate leads; campaigns again after a loss. A body
-   * that takes longer delays the next. With `stallAfterMs`, that is how long one body may take. When the server asks for a
-   * handoff, the body that runs may come to its end within the drain, and no other begins. Ends as `lead` does.
+   * Runs `body` at the start of each term, and then every `periodMs` while this candidate leads; campaigns again after a loss. A body
+   * that takes longer than the period delays the next. With `stallAfterMs`, that is the longest time for one body. When the server asks
+   * for a handoff, the running body may end within the drain, and no other begins. Ends as `lead` does.
    */
   async leadEvery(periodMs: number, body: LeaderBody, options?: Cancellable): Promise<never> {
     positive('periodMs', periodMs);
     const often = Math.max((this.options.stallAfterMs ?? Infinity) / TICKS_WHILE_WAITING, SHORTEST_TICK_MS);
     return this.lead(async (hold, signal) => {
-      // Between two bodies there is nothing to drain.
-      const asked = new AbortController();
-      hold.transferRequested({ signal }).then(() => asked.abort(), nothing);
-      const [stop, unlisten] = firstOf(signal, asked.signal);
-      try {
-        // The process may have been paused since the last look.
-        while (!stop.aborted && hold.isValid) {
-          const begun = now();
-          await body(hold, signal);
-          await pause(hold, begun + periodMs, often, stop);
+      // Between two bodies there is nothing to drain. The process may have been paused since the last check.
+      const mayBegin = () => !signal.aborted && hold.isValid && !hold.transferRequest;
+      while (mayBegin()) {
+        const next = now() + periodMs;
+        await body(hold, signal);
+        // Waiting is no stall, however long the period is.
+        hold.tick();
+        while (now() < next && mayBegin()) {
+          await hold.item.changed(Math.min(next, now() + often), signal).catch(nothing);
+          hold.tick();
         }
-      } finally {
-        unlisten();
       }
     }, options);
   }
 
-  /** Who leads now. */
-  async leader(options?: Cancellable): Promise<Leader | undefined> {
-    return leaderOf(holderOf(await this.client.getLock(this.name, options)));
+  /** The claim of the current leader. */
+  async leader(options?: Cancellable): Promise<Claim | undefined> {
+    return holderOf(await this.client.getLock(this.name, options));
   }
 
-  /** Who leads, now and after each change; undefined while nobody does. Goes on by itself after failures. */
-  async *observe(options?: Cancellable): AsyncGenerator<Leader | undefined, void, undefined> {
-    let told: { leader: Leader | undefined } | undefined;
-    for await (const item of this.client.watch({ names: [this.name] }, options)) {
-      let leader = told?.leader;
-      if (item.kind === 'snapshot') {
-        const lock = item.locks.find(({ name }) => name === this.name);
-        leader = leaderOf(lock && holderOf(lock));
-      } else if (item.kind === 'events') {
-        leader = item.events.reduce(leaderAfter, leader);
+  /** The claim of the leader, now and after each change; undefined while there is no leader. Continues by itself after failures. */
+  async *observe(options?: Cancellable): AsyncGenerator<Claim | undefined, void, undefined> {
+    let leader: Claim | undefined;
+    let last: { leader: Claim | undefined } | undefined;
+    for await (const { kind } of this.client.watch({ names: [this.name] }, options)) {
+      if (kind?.$case === 'snapshot') {
+        const lock = kind.value.locks.find(({ name }) => name === this.name);
+        leader = lock && holderOf(lock);
+      } else if (kind?.$case === 'events') {
+        leader = kind.value.events.reduce(leaderAfter, leader);
       } else {
         continue;
       }
-      if (told === undefined || !isDeepStrictEqual(told.leader, leader)) {
-        told = { leader };
+      if (!last || !isDeepStrictEqual(last.leader, leader)) {
+        last = { leader };
         yield leader;
       }
     }
   }
+}
 
-  private get isClosed(): boolean {
-    return this.client.link.isClosed;
+function leaderAfter(leader: Claim | undefined, { type, claim }: Event): Claim | undefined {
+  switch (type) {
+    case EventType.GRANTED:
+    case EventType.TRANSFERRED:
+    case EventType.UPDATED:
+      return claim;
+    case EventType.ENDED:
+    case EventType.LINGERING:
+      // The end of a waiter's claim changes nothing.
+      return leader?.token === claim?.token ? undefined : leader;
+    default:
+      return leader;
   }
 }
 
 /** One term, until its body has ended. */
 async function term(guard: Guard, body: LeaderBody, signal: AbortSignal | undefined): Promise<void> {
   const drained = new AbortController();
-  const over = new AbortController();
-  drain(guard, over.signal).then(() => drained.abort(), nothing);
-  const [stop, unlisten] = firstOf(guard.signal, drained.signal, signal);
+  drain(guard).then(() => drained.abort(), nothing);
+  const [stop, stopListening] = firstOf(guard.signal, drained.signal, signal);
   try {
-    await body(guard.hold, stop);
+    await body(guard, stop);
   } catch (error) {
-    // What a body throws that was told to stop is its way to stop.
+    // A body that is to stop may end by throwing.
     if (!stop.aborted) {
       throw error;
     }
   } finally {
-    over.abort();
-    unlisten();
+    stopListening();
     await guard[Symbol.asyncDispose]();
   }
 }
 
-/** Waits until the server has asked for a handoff and its drain is nearly over. */
-async function drain(guard: Guard, signal: AbortSignal): Promise<void> {
-  const asked = await guard.transferRequested({ signal });
-  while (asked.remainingMs > 0) {
-    await sleep(asked.remainingMs, signal);
-  }
-}
-
-/** Waits for the next body's time. To wait is no stall, however long the period is. */
-async function pause(hold: Hold, until: number, often: number, signal: AbortSignal): Promise<void> {
-  hold.tick();
-  for (let left = until - now(); left > 0 && !signal.aborted; left = until - now()) {
-    await sleep(Math.min(left, often), signal).catch(nothing);
-    hold.tick();
+/** Waits until the server has asked for a handoff and its drain is nearly over. Rejects at the end of the hold. */
+async function drain(guard: Guard): Promise<void> {
+  const { signal } = guard;
+  const request = await guard.transferRequested({ signal });
+  while (request.remainingMs > 0) {
+    await sleep(request.remainingMs, signal);
   }
 }
 
 function nothing(): void {
-  // There is nothing to do.
+  // The outcome is irrelevant.
 }

@@ -1,166 +1,122 @@
 // What is held.
-import { now } from './clock.js';
-import type { ClaimEntry } from './engine/claim.js';
-import type { LostReason } from './errors.js';
-import { LostError } from './errors.js';
-import type { TransferRequest } from './handoff.js';
-import type { Metadata } from './model.js';
-import type { Cancellable } from './options.js';
-import type { HoldPresence } from './presence.js';
+import { call } from './connection/call.js';
+import { type Moment, now } from './clock.js';
+import { fromWire } from './convert.js';
+import type { Part } from './declare.js';
+import { throwIfLost } from './error.js';
+import type { Cancellable } from './options/client.js';
+import type { Metadata } from './options/session.js';
+import { Presence } from './presence.js';
 import type { Session } from './session.js';
+import { LockServiceDefinition, type PendingTransfer } from './v1.js';
 
-/** A view of what is held, to hand around: it tells whether the hold is valid but does not keep it. */
-export class Hold {
+/** The part of the drain that is reserved for the release to reach the server in time: a fifth ... */
+const MARGIN_DIVISOR = 5;
+/** ... but at least this ... */
+const MARGIN_MIN_MS = 20;
+/** ... and at most this. */
+const MARGIN_MAX_MS = 1000;
+
+/** When to stop work that is to be over within `drainMs` since then. */
+export function stopAt(drainMs: number, since: Moment): Moment {
+  const margin = Math.min(Math.max(drainMs / MARGIN_DIVISOR, MARGIN_MIN_MS), MARGIN_MAX_MS);
+  return since + Math.max(0, drainMs - margin);
+}
+
+/** A request to the holder to stop its work and hand over. It confirms by releasing; otherwise it keeps the lock. */
+export class TransferRequest {
   /** @internal */
   constructor(
-    /** @internal */
-    readonly presence: HoldPresence,
+    /**
+     * The request. Without an operator: a better candidate waits, and by the lock's settings it is handed the lock; or the client was
+     * moving to another server when the request arrived.
+     */
+    readonly pending: PendingTransfer,
+    private readonly since: Moment,
   ) {}
 
-  /**
-   * The fencing token, to be sent along with every write that the lock protects. Greater than all tokens granted before it in
-   * the namespace.
-   */
-  get token(): bigint {
-    return this.presence.token;
-  }
-
-  /** The locks that are held, in byte order. */
-  get names(): readonly string[] {
-    return this.presence.names;
-  }
-
-  /**
-   * Whether the server cannot have given the locks away, decided by the clock at this very moment. Once false it stays so. A
-   * program may still be paused right after asking: that is what the token is for.
-   */
-  get isValid(): boolean {
-    return this.lostReason === undefined;
-  }
-
-  /** Why it is over, once it is lost or released. */
-  get lostReason(): LostReason | undefined {
-    return this.presence.lostReason(now());
-  }
-
-  /** Fires, with a `LostError`, when the hold is lost (before the server could give the locks away) or released. */
-  get signal(): AbortSignal {
-    return this.presence.signal;
-  }
-
-  /** Waits until the hold is lost or released. */
-  lost({ signal }: Cancellable = {}): Promise<LostReason> {
-    return this.presence.ended.until((lost): lost is LostReason => lost !== undefined, signal);
-  }
-
-  /**
-   * Waits until the server asks to hand the locks over: an operator's transfer, or a better candidate that preempts. The work
-   * should then be stopped and the locks released, which confirms it; if they are not in time, the hold goes on.
-   */
-  transferRequested({ signal }: Cancellable = {}): Promise<TransferRequest> {
-    return this.presence.transfer.until((asked): asked is TransferRequest => asked !== undefined, signal);
-  }
-
-  /** The last such request, if there was one. */
-  get transferRequest(): TransferRequest | undefined {
-    return this.presence.transfer.value;
-  }
-
-  /** The work under the hold gets on: see `stallAfterMs`, without which this does nothing. */
-  tick(): void {
-    this.presence.progress?.tick(now());
+  /** How long the work may continue, in milliseconds, if the release is to reach the server in time. 0 when that has passed. */
+  get remainingMs(): number {
+    return Math.max(0, stopAt(fromWire(this.pending.drain), this.since) - now());
   }
 }
 
+/** A view of what is held, for the work under it: it shows whether the hold is valid, and does not release it. */
+export type Hold = Omit<Guard, 'release' | 'drop' | 'transferTo' | 'updateMetadata' | typeof Symbol.asyncDispose>;
+
 /**
- * Keeps what is held until it is released: by `release`, or at the end of an `await using` block. One that is merely
- * forgotten is held on, and renewed, until the client is closed.
+ * Keeps what is held until it is released: by `release`, `drop`, or at the end of an `await using` block. One that is merely
+ * forgotten is held, and renewed, until the client is closed.
  */
-export class Guard extends Hold implements AsyncDisposable {
+export class Guard extends Presence {
+  /** The session that holds it. */
+  readonly session: Session;
+
   /** @internal */
   constructor(
-    /** The session that holds it. */
-    readonly session: Session,
-    private readonly claim: ClaimEntry,
-    presence: HoldPresence,
-    /** Whether the session is there for this guard only. */
-    private readonly isOwn: boolean,
+    { session, item }: Part,
+    /** The locks that are held, in byte order. */
+    readonly names: readonly string[],
+    /**
+     * The fencing token, to be sent with every write that the lock protects. Greater than all tokens granted before it in the
+     * namespace.
+     */
+    readonly token: bigint,
   ) {
-    super(presence);
-    if (isOwn) {
-      presence.signal.addEventListener('abort', () => this.lostReason?.reason !== 'released' && this.dropOwnSession());
-    }
-  }
-
-  /** A view of what is held, to hand around. */
-  get hold(): Hold {
-    return new Hold(this.presence);
+    super(session.connection, item);
+    this.session = session;
   }
 
   /**
-   * Gives the locks back, and resolves when the server has done so. Rejects with `LostError` if the hold had been lost before,
-   * even if only the server knows that; with `UnavailableError` if no server answered in time, which is then tried further; with
-   * `RefusedError`.
+   * Waits until the server asks to hand the locks over: an operator's transfer, or a better candidate that preempts. The work should
+   * then stop and release the locks, which confirms the handoff; otherwise the hold remains.
    */
-  async release(): Promise<void> {
-    const lost = this.lostReason;
-    if (lost !== undefined) {
-      throw new LostError(lost);
-    }
-    try {
-      await this.session.link.release(this.claim);
-    } finally {
-      this.dropOwnSession();
-    }
+  transferRequested({ signal }: Cancellable = {}): Promise<TransferRequest> {
+    return this.item.until(() => this.transferRequest, signal);
   }
 
-  /** Gives the locks back in the background. What was lost or released before stays so. */
-  drop(): void {
-    this.release().catch(() => undefined);
+  /** The present request, if there is one. */
+  get transferRequest(): TransferRequest | undefined {
+    const { status } = this.item;
+    const transfer = status.kind === 'held' ? status.transfer : undefined;
+    return transfer && new TransferRequest(transfer.pending, transfer.since);
   }
 
   /**
-   * Hands the locks over to a session that waits for them (by default: to whoever is first in the queue), in one step and
-   * without a gap in which nobody holds them. Answers the next holder's token. The work must have stopped: from the call on
-   * this hold is not valid any more, and if nothing comes of the handoff the locks are given back.
+   * Releases the locks, and waits until the server has released them. Rejects with `LostError` if the hold had been lost before, even
+   * if only the server knows that; with `UnavailableError` if no server answered in time, and then the release is repeated in the
+   * background.
+   */
+  release(): Promise<void> {
+    return this.end();
+  }
+
+  /**
+   * Hands the locks over to a session that waits for them (by default: to the first in the queue), in one step and without a gap in
+   * which they have no holder. Returns the next holder's token. The work must have stopped: from the call on, this hold is not valid
+   * any more, and if the handoff fails, the locks are released.
    *
-   * Rejects with `LostError`, `RefusedError` (`TRANSFER_IMPOSSIBLE` if nobody waits who could hold next), `UnavailableError`.
+   * Rejects with `LostError`, `RefusedError` (`TRANSFER_IMPOSSIBLE` if no waiter could hold next), `UnavailableError`.
    */
-  async transferTo(sessionId?: string): Promise<bigint> {
-    const lost = this.lostReason;
-    if (lost !== undefined) {
-      throw new LostError(lost);
-    }
-    this.presence.end({ reason: 'released' });
+  async transferTo(sessionId = ''): Promise<bigint> {
+    const lost = this.item.release();
     try {
-      return await this.session.client.handOver(this.names[0] ?? '', this.session.id, this.token, sessionId);
+      throwIfLost(lost);
+      const request = { ...this.key, toSessionId: sessionId };
+      return (await call(this.connection, LockServiceDefinition, 'transfer', request)).token;
     } finally {
-      this.session.link
-        .release(this.claim)
-        .catch(() => undefined)
-        .finally(() => this.dropOwnSession());
+      this.drop();
     }
   }
 
-  /** Replaces the labels of the claim. Rejects with `LostError`, `RefusedError`, `UnavailableError`. */
-  async update(metadata: Metadata, options?: Cancellable): Promise<void> {
-    const lost = this.lostReason;
-    if (lost !== undefined) {
-      throw new LostError(lost);
-    }
-    await this.session.client.updateClaim(this.names[0] ?? '', this.session.id, this.token, metadata, options);
+  /** Replaces the labels of the claim. Rejects with `RefusedError`, `UnavailableError`. */
+  async updateMetadata(metadata: Metadata, options?: Cancellable): Promise<void> {
+    const request = { ...this.key, metadata };
+    await call(this.connection, LockServiceDefinition, 'updateClaim', request, options);
   }
 
-  /** Releases, unless it is over already. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.isValid) {
-      await this.release().catch(() => undefined);
-    }
-  }
-
-  private dropOwnSession(): void {
-    if (this.isOwn) {
-      this.session.drop();
-    }
+  /** What identifies the hold in a plain call. */
+  private get key() {
+    return { name: this.names[0]!, sessionId: this.session.id, token: this.token };
   }
 }

@@ -1,13 +1,16 @@
 /**
  * Client of Tenure, a lock and leadership service. Everything begins with a `Client`.
  *
- * Durations are milliseconds, in fields that end with `Ms`; tokens and revisions are `bigint`.
+ * Durations are milliseconds, in fields that end with `Ms`; tokens and revisions are `bigint`. Reads, watches and operators' calls
+ * take and return the messages of the contract, which are in `v1`; durations in these are `google.protobuf.Duration`.
  *
  * @packageDocumentation
  */
+export { holderOf } from './calls.js';
 export { Client, type OwnSession } from './client.js';
+export type { CallOptions } from './connection/call.js';
+export { fromWire, toWire } from './convert.js';
 export { Election, type ElectionOptions, type LeaderBody } from './election.js';
-export type { WatchItem, WatchOptions } from './engine/watched.js';
 export {
   ClosedError,
   describeLost,
@@ -18,19 +21,14 @@ export {
   RefusedError,
   TenureError,
   UnavailableError,
-} from './errors.js';
-export type { Assignments } from './group/calls.js';
-export { Membership } from './group/membership.js';
+} from './error.js';
+export { assignEach, type Assignments, Membership, type Standing } from './group/membership.js';
 export { type GroupOptions, GroupRequest } from './group/request.js';
-export { assignEach, Standing } from './group/standing.js';
-export { Guard, Hold } from './guard.js';
-export { TransferRequest } from './handoff.js';
-export type { Leader } from './leader.js';
+export { Guard, type Hold, TransferRequest } from './guard.js';
 export { type Attempt, type Body, type LockOptions, LockRequest, type Ran } from './lock.js';
-export * from './model.js';
-export type { ConfigureOptions, EvictOptions, TransferOptions } from './operate.js';
-export type { Cancellable, ClientOptions } from './options.js';
-export type { SessionState } from './presence.js';
-export type { SecurityOptions } from './security.js';
-export { Session, type SessionOptions } from './session.js';
-export { Watch } from './watch.js';
+export type { Cancellable, ClientOptions } from './options/client.js';
+export type { SecurityOptions } from './options/security.js';
+export type { Metadata, SessionOptions } from './options/session.js';
+export { Presence } from './presence.js';
+export { Session, type SessionState } from './session.js';
+export * as v1 from './v1.js';

@@ -1,101 +1,93 @@
-// Asking for locks.
-import type { AcquireSpec } from './engine/claim.js';
-import { InvalidError, UnavailableError } from './errors.js';
-import type { Hold } from './guard.js';
-import { Guard } from './guard.js';
-import type { Claim, Metadata } from './model.js';
-import type { Cancellable } from './options.js';
-import { duration, positive } from './options.js';
-import { runUnder } from './run.js';
-import type { Session } from './session.js';
+// Acquires locks, and runs work only while they are held.
+import { toWire } from './convert.js';
+import { obtain, type Target } from './declare.js';
+import { invalidIf, throwIfLost, UnavailableError } from './error.js';
+import { Guard, type Hold } from './guard.js';
+import { type Cancellable, duration, positive } from './options/client.js';
+import type { Metadata } from './options/session.js';
+import { type Claim, DeclaredClaim, Mode } from './v1.js';
+import { firstOf } from './waiting.js';
 
-/** What to ask for, and how. Durations are milliseconds. */
+/** What to request, and how. Durations are milliseconds. */
 export interface LockOptions {
-  /**
-   * Shares the locks with others who ask for them shared: readers, as against a writer. A writer that waits lets no later
-   * reader pass. Default: exclusive.
-   */
+  /** Shares the locks with other shared requests. Later readers wait behind a waiting writer. Default: exclusive. */
   shared?: boolean;
-  /** Takes so many permits of each lock (1 to 1,000,000) out of the lock's limit: a semaphore. Default: exclusive. */
+  /** Acquires this number of permits of each lock (1 to 1,000,000), out of the lock's limit: a semaphore. Default: exclusive. */
   permits?: number;
   /**
-   * The limit of permits that this program goes by (1 to 1,000,000): refused if the lock has another one. Takes one permit
-   * unless `permits` says how many. Default: whatever the lock's limit is.
+   * The limit of permits that this program expects (1 to 1,000,000): rejected if the lock has another one. Acquires one permit,
+   * unless `permits` sets another number. Default: the lock's limit; rejected if it has none.
    */
   limit?: number;
-  /** Higher goes first among waiters: -1000 to 1000. Default: 0. */
+  /** The priority among waiters, higher first: -1000 to 1000. Default: 0. */
   priority?: number;
-  /** Free labels on the claim: at most 4096 bytes. Default: none. */
+  /** Labels on the claim: at most 4096 bytes. Default: none. */
   metadata?: Metadata;
-  /** For at least this long after the grant nobody is granted these locks again: at most 24 h. Default: 0. */
+  /** For at least this long after the grant, no claim is granted these locks again: at most 24 h. Default: 0. */
   minHoldMs?: number;
   /**
-   * Renews the session only while the work under the hold makes progress: while the grant, or the last `tick` of the hold, is
-   * less than this ago. More than 0. Work that hangs so loses its locks, and what else the session holds, within this and the
-   * TTL together. Default: renewed while the client runs.
+   * Renews the session only while the work under the hold makes progress: while the grant, or the last `tick` of the hold, is less
+   * than this ago. Hung work loses its locks within this and the TTL together, and the session its other holds. More than 0.
+   * Default: renewed while the client runs.
    */
   stallAfterMs?: number;
 }
 
-/** What came of a try. */
+/** The result of a request that need not wait. */
 export type Attempt =
   | { acquired: true; guard: Guard }
-  /** Somebody else has the locks: who holds, or waits ahead for, the first of the names that was not free. */
+  /** Another claim holds the locks, or is ahead in the queue. */
   | { acquired: false; guard?: undefined; holder: Claim | undefined };
 
-/** What came of `tryRun`. */
+/** The result of `tryRun`. */
 export type Ran<T> = { ran: true; value: T } | { ran: false; value?: undefined; holder: Claim | undefined };
 
-/** What runs while a lock is held. The signal fires when it should stop: the hold is lost, or the call was given up. */
+/** What runs while a lock is held. The signal fires when it should stop: the hold is lost, or the call was cancelled. */
 export type Body<T> = (hold: Hold, signal: AbortSignal) => Promise<T> | T;
 
-/** The session to ask in, which for its own sake may have to be opened first. */
-export type Place = (signal: AbortSignal | undefined) => Promise<{ session: Session; isOwn: boolean }>;
-
 /**
- * Asks for locks, once per call. Calls for the same name in the same session queue up in the client, in order of arrival. All
- * reject with `LostError` if the session was lost meanwhile, `RefusedError`, `UnavailableError`, `InvalidError`, or the
- * signal's reason: then what was or is being granted is given back in the background.
+ * A request for locks, made anew by each call. All reject with `LostError` if the session was lost meanwhile, `RefusedError`,
+ * `UnavailableError`, `InvalidError`, or the signal's reason: then nothing remains at the server.
  */
 export class LockRequest {
   /** @internal */
   constructor(
-    private readonly place: Place,
+    private readonly target: Target,
     private readonly names: readonly string[],
     private readonly options: LockOptions,
   ) {}
 
   /** Waits for the locks, for as long as it takes. */
   async acquire({ signal }: Cancellable = {}): Promise<Guard> {
-    const attempt = await this.ask(undefined, signal);
-    if (!attempt.acquired) {
+    const { guard } = await this.request(undefined, signal);
+    if (!guard) {
       throw new UnavailableError('the wait was ended by the server');
     }
-    return attempt.guard;
+    return guard;
   }
 
-  /** Tries once. That somebody else holds the locks is no error. */
+  /** Makes one attempt. Locks held by another claim are no error. */
   tryAcquire({ signal }: Cancellable = {}): Promise<Attempt> {
-    return this.ask(0, signal);
+    return this.request(0, signal);
   }
 
-  /** Waits for the locks, at most this many milliseconds (at most 365 days). */
+  /** Waits for the locks, at most this many milliseconds. Locks that another claim still holds then are no error. */
   acquireWithin(waitMs: number, { signal }: Cancellable = {}): Promise<Attempt> {
-    return this.ask(waitMs, signal);
+    return this.request(waitMs, signal);
   }
 
   /**
-   * Waits for the locks, runs `body` while they are held, and gives them back.
+   * Waits for the locks, runs `body` while they are held, and releases them.
    *
-   * If the hold is lost meanwhile, the body's signal fires before the server could give the locks to others, and this rejects
-   * with `LostError` at once. Nothing stops a body that does not heed its signal. An error in giving back is not told: the
-   * body did run under the lock.
+   * If the hold is lost meanwhile, the body's signal fires before the server could grant the locks to others, and this rejects with
+   * `LostError` at once; a body that ignores its signal continues. An error of the release is ignored: the body did run under the
+   * lock.
    */
   async run<T>(body: Body<T>, { signal }: Cancellable = {}): Promise<T> {
     return runUnder(await this.acquire({ signal }), body, signal);
   }
 
-  /** Tries once; if the locks are free, runs `body` as `run` does. */
+  /** Makes one attempt; if the locks are free, runs `body` as `run` does. */
   async tryRun<T>(body: Body<T>, { signal }: Cancellable = {}): Promise<Ran<T>> {
     const attempt = await this.tryAcquire({ signal });
     if (!attempt.acquired) {
@@ -104,58 +96,54 @@ export class LockRequest {
     return { ran: true, value: await runUnder(attempt.guard, body, signal) };
   }
 
-  private async ask(waitMs: number | undefined, signal: AbortSignal | undefined): Promise<Attempt> {
-    const spec = checkedSpec(this.names, this.options);
-    if (waitMs !== undefined) {
-      duration('waitMs', waitMs);
+  private async request(waitMs: number | undefined, signal: AbortSignal | undefined): Promise<Attempt> {
+    const claim = claimToDeclare(this.names, this.options);
+    claim.queue = waitMs === undefined || duration('waitMs', waitMs) > 0;
+    const { stallAfterMs } = this.options;
+    const obtained = await obtain(this.target, { claims: [claim] }, { stallAfterMs, waitMs, signal });
+    if (!obtained.part) {
+      return { acquired: false, holder: obtained.busy.holder };
     }
-    const { session, isOwn } = await this.place(signal);
-    try {
-      const { claim, outcome } = await session.link.acquire(session.live, spec, waitMs, signal);
-      if (outcome.hold !== undefined) {
-        return { acquired: true, guard: new Guard(session, claim, outcome.hold, isOwn) };
-      }
-      if (isOwn) {
-        session.drop();
-      }
-      return { acquired: false, holder: outcome.holder };
-    } catch (error) {
-      if (isOwn) {
-        session.drop();
-      }
-      throw error;
-    }
+    return { acquired: true, guard: new Guard(obtained.part, claim.names, obtained.number) };
   }
 }
 
-/** The server checks all bounds; here is checked what the local queue and the conversions rely on. */
-function checkedSpec(names: readonly string[], options: LockOptions): AcquireSpec {
+/** Checks what no request is needed for; the server checks all bounds. */
+function claimToDeclare(names: readonly string[], options: LockOptions): DeclaredClaim {
   const { shared = false, permits, limit, priority = 0, metadata = {}, minHoldMs = 0, stallAfterMs } = options;
   const sorted = [...names].sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)));
-  if (sorted.length === 0) {
-    throw new InvalidError('names', 'there are none');
-  }
-  const twice = sorted.find((name, place) => name === sorted[place + 1]);
-  if (twice !== undefined) {
-    throw new InvalidError('names', `"${twice}" is there twice`);
-  }
+  invalidIf(sorted.length === 0, 'names', 'there are none');
+  const twice = sorted.find((name, index) => name === sorted[index + 1]);
+  invalidIf(twice !== undefined, 'names', `"${twice}" is there twice`);
   const isCounted = permits !== undefined || limit !== undefined;
-  if (shared && isCounted) {
-    throw new InvalidError('shared', 'permits are no shared hold');
-  }
+  invalidIf(shared && isCounted, 'shared', 'permits are not shared');
   for (const [field, number] of Object.entries({ permits: permits ?? 1, limit: limit ?? 1, priority })) {
-    if (!Number.isInteger(number) || (field !== 'priority' && number < 1)) {
-      throw new InvalidError(field, 'it is out of bounds');
-    }
+    invalidIf(
+      !Number.isInteger(number) || Math.abs(number) >= 2 ** 31 || (field !== 'priority' && number < 1),
+      field,
+      'it is out of bounds',
+    );
   }
-  return {
+  positive('stallAfterMs', stallAfterMs ?? 1);
+  return DeclaredClaim.fromPartial({
     names: sorted,
-    mode: shared ? 'shared' : isCounted ? 'permits' : 'exclusive',
-    permits: isCounted ? (permits ?? 1) : 0,
-    limit: limit ?? 0,
+    mode: shared ? Mode.SHARED : isCounted ? Mode.PERMITS : Mode.EXCLUSIVE,
+    permits,
+    limit,
     priority,
     metadata,
-    minHoldMs: duration('minHoldMs', minHoldMs),
-    stallAfterMs: stallAfterMs === undefined ? undefined : positive('stallAfterMs', stallAfterMs),
-  };
+    minHold: toWire(duration('minHoldMs', minHoldMs)),
+  });
+}
+
+/** Runs `body` until it ends or the hold is lost, and releases the hold. `signal` asks the body to stop; its end is waited for. */
+async function runUnder<T>(guard: Guard, body: Body<T>, signal: AbortSignal | undefined): Promise<T> {
+  const [stop, stopListening] = firstOf(guard.signal, signal);
+  const work = (async () => body(guard, stop))();
+  // After a loss, the outcome of the body has no receiver.
+  work.catch(() => undefined).finally(stopListening);
+  await Promise.race([guard.lost(), work.catch(() => undefined)]);
+  throwIfLost(guard.lostReason);
+  await guard[Symbol.asyncDispose]();
+  return work;
 }

@@ -1,20 +1,23 @@
-// A program's own word that it goes on, without which its sessions are not renewed. The time is passed in.
+// Progress, as a condition for the renewal of a session. The time is passed in.
 import type { Moment } from './clock.js';
 
-/** Takes a tick in each `within` milliseconds. */
+/** Requires a tick in each `within` milliseconds, from its beginning on. */
 export class Progress {
-  constructor(
-    private readonly within: number,
-    private told: Moment,
-  ) {}
+  private ticked: Moment = Infinity;
 
-  /** The program gets on. */
+  constructor(private readonly within: number) {}
+
+  /** Begins, unless it has begun: when the session is open, or the claim is held. */
+  begin(now: Moment): void {
+    this.ticked = Math.min(this.ticked, now);
+  }
+
   tick(now: Moment): void {
-    this.told = now;
+    this.ticked = now;
   }
 
   /** Whether the last tick is too long ago. */
   isStalled(now: Moment): boolean {
-    return now - this.told >= this.within;
+    return now - this.ticked >= this.within;
   }
 }

@@ -1,176 +1,108 @@
 // Sessions: this program's presence at the service.
-import type { Client } from './client.js';
 import { now } from './clock.js';
-import type { OpenOptions } from './engine/opening.js';
-import type { LiveSession } from './engine/session.js';
-import type { LostReason } from './errors.js';
-import type { GroupOptions } from './group/request.js';
-import { GroupRequest } from './group/request.js';
-import { randomUuidV7 } from './session_id.js';
-import type { Link } from './link/link.js';
-import type { LockOptions } from './lock.js';
-import { LockRequest } from './lock.js';
-import type { Metadata } from './model.js';
-import type { Cancellable } from './options.js';
-import { duration, positive } from './options.js';
-import type { SessionState } from './presence.js';
+import type { Connection } from './connection/connection.js';
+import { fromWire } from './convert.js';
+import type { LostReason } from './error.js';
+import { type GroupOptions, GroupRequest } from './group/request.js';
+import { type LockOptions, LockRequest } from './lock.js';
+import type { Cancellable } from './options/client.js';
+import { Presence } from './presence.js';
+import type { Item } from './protocol/item.js';
+import type { DeclaredSession } from './v1.js';
 
-const DEFAULT_TTL_MS = 10_000;
+/** The state of a session. */
+export type SessionState =
+  /** Recently renewed. */
+  | { state: 'healthy' }
+  /** Still valid, but a renewal is overdue: no server answered, or there was no progress. */
+  | { state: 'at_risk' }
+  /** Lost, finally. The locks may be granted to others. */
+  | { state: 'lost'; lost: LostReason };
 
-/** How to open a session. Durations are milliseconds. */
-export interface SessionOptions {
-  /**
-   * How long the session outlives this program if that dies: 500 ms to 24 h unless the server is configured otherwise.
-   * Default: 10 s.
-   */
-  ttlMs?: number;
-  /**
-   * How long the session outlives this program's connection: 100 ms to the TTL. The client holds itself to the same rule: when
-   * none of its renewals was answered for that long, the session is lost to it. So choose it longer than it takes to reach
-   * another server, or, if there is only one, than that takes to start. Default: none, the TTL alone counts.
-   */
-  disconnectGraceMs?: number;
-  /** Who this is, for people: a host, a pod, a job. At most 255 bytes. Default: empty. */
-  owner?: string;
-  /** Free labels: at most 4096 bytes. Default: none. */
-  metadata?: Metadata;
-  /**
-   * The session's id: 1 to 128 bytes. Two programs must never use the same id at the same time: what one holds the other
-   * would hold too. Default: a fresh one.
-   */
-  id?: string;
-  /**
-   * Renews the session only while the program makes progress: while its opening, or the last `tick` of the session, is less
-   * than this ago. More than 0. Without progress all that the session holds is lost. Default: renewed while the client runs.
-   */
-  stallAfterMs?: number;
-}
-
-/** @internal */
-export function checkedSession(options: SessionOptions): OpenOptions {
-  const { ttlMs = DEFAULT_TTL_MS, disconnectGraceMs, owner = '', metadata = {}, id, stallAfterMs } = options;
-  return {
-    id: id ?? randomUuidV7(),
-    ttlMs: duration('ttlMs', ttlMs),
-    disconnectGraceMs: disconnectGraceMs === undefined ? undefined : duration('disconnectGraceMs', disconnectGraceMs),
-    owner,
-    metadata,
-    stallAfterMs: stallAfterMs === undefined ? undefined : positive('stallAfterMs', stallAfterMs),
-  };
-}
-
-/** This program's presence at the service. Keeps itself alive; what it holds and waits for ends when it ends. */
-export class Session implements AsyncDisposable {
+/**
+ * This program's presence at the service. All its holds and waits end with it. It is renewed in the background until it is
+ * closed.
+ */
+export class Session extends Presence {
   /** @internal */
   constructor(
-    /** @internal */
-    readonly client: Client,
-    /** @internal */
-    readonly live: LiveSession,
-  ) {}
-
-  /** @internal */
-  get link(): Link {
-    return this.client.link;
+    connection: Connection,
+    item: Item,
+    private readonly declared: DeclaredSession,
+  ) {
+    super(connection, item);
   }
 
   get id(): string {
-    return this.live.id;
+    return this.declared.sessionId;
   }
 
   /** Its owner label. */
   get owner(): string {
-    return this.live.owner;
+    return this.declared.owner;
   }
 
-  /** The TTL that the server granted. */
+  /** The TTL. */
   get ttlMs(): number {
-    return this.live.presence.ttl;
+    return fromWire(this.declared.ttl);
   }
 
-  /** The disconnect grace that the server granted. */
+  /** The disconnect grace. */
   get disconnectGraceMs(): number | undefined {
-    return this.live.presence.disconnectGrace;
+    return this.declared.disconnectGrace && fromWire(this.declared.disconnectGrace);
   }
 
   /**
-   * Whether the server cannot have given its locks away, decided by the clock at this very moment: a process that was paused
-   * for too long gets false on waking. Once false it stays so.
-   */
-  get isValid(): boolean {
-    return this.lostReason === undefined;
-  }
-
-  /**
-   * The moment, by `performance.now()`, at which the session is lost if nothing more is heard from the server. Not later than
-   * now once it is lost. That clock may stand still while the machine is suspended: to decide, ask `isValid`.
+   * The moment, by `performance.now()`, at which the session is lost without another renewal; not later than now once it is lost.
+   * That clock may stop while the machine is suspended: to decide whether the session is valid, use `isValid`.
    */
   get validUntil(): number {
-    const left = this.isValid ? this.live.presence.until - now() : 0;
-    return performance.now() + Math.max(0, left);
+    return performance.now() + Math.max(0, this.isValid ? this.item.validity.until - now() : 0);
   }
 
-  /** Where it stands, decided by the clock at this very moment. */
+  /** Its state, decided by the clock at this moment. */
   get state(): SessionState {
-    return this.live.presence.check(now());
+    const lost = this.lostReason;
+    if (lost) {
+      return { state: 'lost', lost };
+    }
+    return { state: now() < this.item.validity.atRiskFrom ? 'healthy' : 'at_risk' };
   }
 
-  /** Where it stands, now and after each change, up to its loss. */
-  states({ signal }: Cancellable = {}): AsyncGenerator<SessionState, void, undefined> {
-    return this.live.presence.state.values(({ state }) => state === 'lost', signal);
+  /** Its state, now and after each change. Ends after the loss. */
+  async *states({ signal }: Cancellable = {}): AsyncGenerator<SessionState, void, undefined> {
+    for (let last: SessionState | undefined; last?.state !== 'lost';) {
+      const { state } = this;
+      if (state.state === last?.state) {
+        await this.item.changed(state.state === 'healthy' ? this.item.validity.atRiskFrom : Infinity, signal);
+      } else {
+        last = state;
+        yield state;
+      }
+    }
   }
 
-  /** Why it is lost, if it is. */
-  get lostReason(): LostReason | undefined {
-    return this.live.presence.lostReason(now());
-  }
-
-  /** Fires, with a `LostError`, when the session is lost: before the server could give its locks away. */
-  get signal(): AbortSignal {
-    return this.live.presence.signal;
-  }
-
-  /** Waits until the session is lost. */
-  async lost({ signal }: Cancellable = {}): Promise<LostReason> {
-    const isLost = (state: SessionState) => state.state === 'lost';
-    const { lost } = await this.live.presence.state.until(isLost, signal);
-    return lost;
-  }
-
-  /** Asks for a lock in this session. */
+  /** Requests a lock in this session. */
   lock(name: string, options: LockOptions = {}): LockRequest {
     return this.locks([name], options);
   }
 
-  /** Asks for several locks at once, all or nothing, with one token: 1 to 16 different names. */
+  /** Requests several locks at once, all or nothing, with one token: 1 to 16 different names. */
   locks(names: readonly string[], options: LockOptions = {}): LockRequest {
-    return new LockRequest(() => Promise.resolve({ session: this, isOwn: false }), names, options);
+    return new LockRequest({ connection: this.connection, session: this }, names, options);
   }
 
-  /** Takes part in a group as this session. */
+  /** Requests a membership of a group in this session. */
   group(name: string, options: GroupOptions = {}): GroupRequest {
-    return new GroupRequest(this.client, () => Promise.resolve({ session: this, isOwn: false }), false, name, options);
-  }
-
-  /** The program gets on: see `stallAfterMs`, without which this does nothing. */
-  tick(): void {
-    this.live.progress?.tick(now());
+    return new GroupRequest({ connection: this.connection, session: this }, name, options);
   }
 
   /**
-   * Closes the session, and with it all that it holds and waits for. Resolves when the server has done so; rejects with
-   * `UnavailableError` if none answered in time: it then ends by its TTL at the latest.
+   * Closes the session, with all its holds and waits, and waits until the server has closed it. Rejects with `UnavailableError` if
+   * no server answered in time: it then ends by its TTL at the latest.
    */
   async close(): Promise<void> {
-    await this.link.closeSession(this.live);
-  }
-
-  /** Closes it in the background. */
-  drop(): void {
-    this.link.dropSession(this.live);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close().catch(() => undefined);
+    this.drop();
+    await this.connection.end(this.item);
   }
 }

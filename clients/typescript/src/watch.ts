@@ -1,70 +1,58 @@
-// Watching who holds what, as it changes.
-import { now } from './clock.js';
-import type { Watched, WatchItem, WatchOptions } from './engine/watched.js';
-import type { Link } from './link/link.js';
+// Watches of locks and groups.
+import type { Connection } from './connection/connection.js';
+import { ClosedError, TenureError } from './error.js';
+import { methodOf } from './transport/method.js';
+import { type Group, type Lock, type WatchRequest, type WatchResponse, WatchServiceDefinition } from './v1.js';
+import { Backoff, sleep } from './waiting.js';
 
-/**
- * What happens: each revision once and in order, across reconnects. It ends when the client is closed, and rejects with what
- * trying again cannot cure. A reader that is slow loses nothing: the server is asked again from where the reader is.
- */
-export class Watch implements AsyncIterableIterator<WatchItem> {
-  private readonly watched: Watched;
-  /** The reads that are under way: one after the other. */
-  private last: Promise<unknown> = Promise.resolve();
-
-  /** @internal */
-  constructor(
-    private readonly link: Link,
-    options: WatchOptions,
-    private readonly signal: AbortSignal | undefined,
-  ) {
-    this.watched = link.watch(options);
-    signal?.addEventListener('abort', this.stop, { once: true });
-    if (signal?.aborted === true) {
-      this.stop();
+/** Each revision once and in order, across reconnects: see `Client.watch`. */
+export async function* watch(
+  connection: Connection,
+  request: Partial<WatchRequest>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<WatchResponse, void, undefined> {
+  const { namespace } = connection;
+  const method = methodOf(WatchServiceDefinition, 'watch');
+  const backoff = Backoff.ofCalls();
+  let { afterRevision = 0n } = request;
+  for (;;) {
+    try {
+      const wire = await connection.nextWire(signal);
+      const sent = method.request({ ...request, namespace, afterRevision });
+      for await (const response of joined(wire.stream(method, sent, [signal, wire.left]))) {
+        backoff.reset();
+        afterRevision = response.kind?.$case === 'historyGone' ? 0n : response.revision;
+        yield response;
+      }
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof ClosedError) {
+        return;
+      }
+      if (!(error instanceof TenureError) || !error.isTransient) {
+        throw error;
+      }
     }
+    await sleep(backoff.nextPause(), signal);
   }
+}
 
-  /** The next item. */
-  next(): Promise<IteratorResult<WatchItem, undefined>> {
-    const read = this.last.then(() => this.read());
-    this.last = read.catch(() => undefined);
-    return read;
-  }
-
-  /** Ends the watch. */
-  return(): Promise<IteratorResult<WatchItem, undefined>> {
-    this.stop();
-    return Promise.resolve({ done: true, value: undefined });
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  private readonly stop = (): void => {
-    this.signal?.removeEventListener('abort', this.stop);
-    this.watched.end();
-    this.link.turnSoon();
-  };
-
-  private async read(): Promise<IteratorResult<WatchItem, undefined>> {
-    for (;;) {
-      const item = this.watched.take(now());
-      this.link.turnSoon();
-      if (item !== undefined) {
-        return { done: false, value: item };
+/** Joins the parts of each snapshot; of a lock that changed meanwhile, the last state counts. */
+async function* joined(responses: AsyncIterable<WatchResponse>): AsyncGenerator<WatchResponse, void, undefined> {
+  let locks = new Map<string, Lock>();
+  let groups: Group[] = [];
+  for await (const response of responses) {
+    if (response.kind?.$case === 'snapshot') {
+      const part = response.kind.value;
+      part.locks.forEach((lock) => locks.set(lock.name, lock));
+      groups.push(...part.groups);
+      if (part.more) {
+        continue;
       }
-      const { ended } = this.watched;
-      if (ended?.error !== undefined) {
-        throw ended.error;
-      }
-      if (ended !== undefined) {
-        this.signal?.throwIfAborted();
-        return { done: true, value: undefined };
-      }
-      await new Promise<void>((resolve) => this.watched.onNews(resolve));
-      this.watched.onNews(undefined);
+      [part.locks, part.groups] = [[...locks.values()], groups];
     }
+    locks = new Map();
+    groups = [];
+    yield response;
   }
 }

@@ -1,7 +1,7 @@
-// The refusal of a fence.
-import { TenureError } from '../errors.js';
+// The rejection by a fence.
+import { TenureError } from '../error.js';
 
-/** Another holder has taken over: end the work under this token. Trying again is in vain. */
+/** Another holder has taken over: end the work under this token. A retry cannot succeed. */
 export class StaleTokenError extends TenureError {
   override readonly name = 'StaleTokenError';
   readonly code = 'STALE_TOKEN';
@@ -9,7 +9,7 @@ export class StaleTokenError extends TenureError {
   constructor(
     /** What is protected. */
     readonly fence: string,
-    /** The token that was refused. */
+    /** The token that was rejected. */
     readonly token: bigint,
     /** The highest one that the database has seen for the name. */
     readonly highest: bigint,
@@ -19,10 +19,10 @@ export class StaleTokenError extends TenureError {
   }
 }
 
-/** As the fence says it. Each driver adds something of its own, before or after. SQLite tells no numbers. */
+/** The message of the fence, to which each driver adds text. That of SQLite has no numbers. */
 const REFUSAL = /\bstale fencing token\b(?: \d+: (\d+) is the highest seen for )?/;
 
-/** What a database has said that refuses a token: the highest one seen, if it tells that. Undefined: it is another error. */
+/** The rejection of a token: with the highest one seen, if the message has it. Undefined for any other error. */
 export function staleness(error: unknown): { highest: bigint | undefined } | undefined {
   const said = REFUSAL.exec(error instanceof Error ? error.message : '');
   if (said === null) {

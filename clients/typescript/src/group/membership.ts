@@ -1,110 +1,122 @@
 // A membership: from joining to leaving or its loss.
 import { isDeepStrictEqual } from 'node:util';
-import type { LostReason } from '../errors.js';
-import { ClosedError, InvalidError, LostError, RefusedError, TenureError } from '../errors.js';
-import { Latest, sleep } from '../latest.js';
-import { campaignBackoff } from '../link/backoff.js';
-import type { Group } from '../model.js';
-import type { Cancellable } from '../options.js';
+import { call } from '../connection/call.js';
+import type { Part } from '../declare.js';
+import { invalidIf, LostError, type LostReason, RefusedError, TenureError, throwIfLost } from '../error.js';
+import type { Cancellable } from '../options/client.js';
+import { Presence } from '../presence.js';
 import type { Session } from '../session.js';
-import type { Assignments } from './calls.js';
-import { memberIn, Standing } from './standing.js';
+import { type Group, type GroupMember, GroupServiceDefinition } from '../v1.js';
+import { Backoff, Notifier, sleep } from '../waiting.js';
+import { watch } from '../watch.js';
 
-/** Keeps this program a member of a group, until it leaves: by `leave`, or at the end of an `await using` block. */
-export class Membership implements AsyncDisposable {
-  private readonly current: Latest<Standing>;
-  private readonly over = new AbortController();
+/** Assignments of a group, by the members' numbers. Each at most 16384 bytes; all together at most 1048576. */
+export type Assignments = ReadonlyMap<bigint, string>;
+
+/** Assignments for all members: what `value` returns for each, given its index in the order of joining, from 0. */
+export function assignEach(group: Group, value: (index: number, member: GroupMember) => string): Map<bigint, string> {
+  return new Map(group.members.map((member, index) => [member.number, value(index, member)]));
+}
+
+/** The standing of a member in its group. */
+export interface Standing {
+  /** The member's number. */
+  readonly number: bigint;
+  /** The last known state of the group. */
+  readonly group: Group;
+  /** Why the membership is lost, if it is. The group may continue without this member. */
+  readonly lost: LostReason | undefined;
+  /** The assignment of this member. Undefined without one, and after a loss. */
+  readonly assignment: string | undefined;
+  /** Whether the assignment was computed from the current members and config. */
+  readonly isCurrent: boolean;
+  /** Whether this member leads. */
+  readonly leads: boolean;
+  /** The token by which this member leads, if it does. */
+  readonly token: bigint | undefined;
+}
+
+/** A membership of a group, until it leaves: by `leave`, or at the end of an `await using` block. */
+export class Membership extends Presence {
+  /** The session that is the member. */
+  readonly session: Session;
+  private readonly changes = new Notifier();
 
   /** @internal */
   constructor(
-    /** The session that is the member. */
-    readonly session: Session,
-    /** Whether the session is there for this membership only. */
-    private readonly isOwn: boolean,
+    { session, item }: Part,
+    private group: Group,
     /** This member's number: rises in order of joining. */
     readonly number: bigint,
-    group: Group,
   ) {
-    this.current = new Latest(new Standing(number, group, undefined));
-    session.lost({ signal: this.over.signal }).then(
-      (lost) => this.lose(lost),
-      () => undefined,
-    );
-    void this.follow(group.name);
+    super(session.connection, item);
+    this.session = session;
+    this.signal.addEventListener('abort', () => this.changes.notify());
+    void this.follow();
   }
 
-  /**
-   * Where this member stands. That the membership is lost because its time is over is decided by the clock at this very
-   * moment.
-   */
+  /** The standing of this member. Whether the membership has expired is decided by the clock at this moment. */
   get standing(): Standing {
-    const lost = this.session.lostReason;
-    if (lost !== undefined) {
-      this.lose(lost);
-    }
-    return this.current.value;
+    const { number, group, lostReason: lost } = this;
+    const leads = !lost && group.leader?.member === number;
+    const member = lost ? undefined : group.members.find((member) => member.number === number);
+    return {
+      number,
+      group,
+      lost,
+      assignment: member?.assignment,
+      isCurrent: !lost && group.assignmentsCurrent,
+      leads,
+      token: leads ? group.leader?.token : undefined,
+    };
   }
 
-  /** Where this member stands, now and after each change, up to the loss. Who is slow sees the latest. */
-  standings({ signal }: Cancellable = {}): AsyncGenerator<Standing, void, undefined> {
-    return this.current.values(({ lost }) => lost !== undefined, signal);
-  }
-
-  /** What is assigned to this member, now and after each change; undefined while nothing is. Ends with the membership. */
-  async *assignments(options?: Cancellable): AsyncGenerator<string | undefined, void, undefined> {
-    let told: { assignment: string | undefined } | undefined;
-    for await (const { lost, assignment } of this.standings(options)) {
-      if (lost === undefined && (told === undefined || told.assignment !== assignment)) {
-        told = { assignment };
-        yield assignment;
+  /** The standing of this member, now and after each change, until the loss. A slow reader sees only the latest. */
+  async *standings({ signal }: Cancellable = {}): AsyncGenerator<Standing, void, undefined> {
+    for (let last: Standing | undefined; !last?.lost;) {
+      const { standing } = this;
+      if (standing.group === last?.group && !standing.lost) {
+        await Notifier.wait([this.changes], Infinity, signal);
+      } else {
+        last = standing;
+        yield standing;
       }
     }
   }
 
-  /** Waits until the membership is lost: before the others could be told so, or as soon as the server says it. */
-  async lost({ signal }: Cancellable = {}): Promise<LostReason> {
-    const { lost } = await this.current.until(({ lost }) => lost !== undefined, signal);
-    return lost as LostReason;
-  }
-
   /**
-   * Assigns something to every member, as the leader of a group as it was seen: `group` is the one of a standing that this
-   * member leads. Answers the revision. Refused with `STALE_ASSIGNMENT` if the group has changed since, with `NOT_LEADER` if
-   * this is not the leader any more, with `INVALID_FIELD` if the assignments do not fit the members.
+   * Assigns something to every member, as the leader of this state of the group: `group` is that of a standing in which this member
+   * leads. Rejected with `STALE_ASSIGNMENT` if the group has changed since, with `NOT_LEADER` if this member does not lead, with
+   * `INVALID_FIELD` if the assignments do not fit the members.
    */
-  async assign(group: Group, assignments: Assignments, { signal }: Cancellable = {}): Promise<bigint> {
-    const { lost } = this.standing;
-    if (lost !== undefined) {
-      throw new LostError(lost);
-    }
-    const { leader } = group;
-    if (leader?.member !== this.number) {
-      throw new InvalidError('group', 'this member does not lead it');
-    }
-    return this.session.client.assignGroup(group, leader, assignments, signal);
+  async assign(group: Group, assignments: Assignments, options?: Cancellable): Promise<void> {
+    throwIfLost(this.lostReason);
+    const { name, leader, membershipRevision, configRevision } = group;
+    invalidIf(leader?.member !== this.number, 'group', 'this member does not lead it');
+    const revisions = { membershipRevision, configRevision };
+    const key = { group: name, sessionId: this.session.id, token: leader!.token };
+    const request = { ...key, ...revisions, assignments: new Map(assignments) };
+    await call(this.connection, GroupServiceDefinition, 'assignGroup', request, options);
   }
 
   /**
-   * Whenever this member leads: computes with `divide` what each member is assigned, and assigns it, each time that members or
-   * config have changed. `assignEach` makes assignments that fit.
+   * While this member leads: computes the assignments with `divide`, and sends them, each time that members or config have changed.
+   * `assignEach` makes assignments that fit.
    *
-   * Ends only by rejecting: with the signal's reason, with `LostError` when the membership is lost, and with refusals other
-   * than those of a passing outage.
+   * Ends only by rejecting: with the signal's reason, with `LostError` when the membership is lost, and with rejections other than those
+   * of a temporary outage.
    */
   async lead(divide: (group: Group) => Assignments, { signal }: Cancellable = {}): Promise<never> {
-    const backoff = campaignBackoff();
-    for await (const { lost, leads, group } of this.standings({ signal })) {
-      if (lost !== undefined) {
-        throw new LostError(lost);
-      }
-      while (leads && !group.assignmentsCurrent && this.current.value.group === group) {
+    const backoff = Backoff.ofRoles();
+    for await (const { leads, group } of this.standings({ signal })) {
+      while (leads && !group.assignmentsCurrent && this.group === group && this.isValid) {
         try {
           await this.assign(group, divide(group), { signal });
           backoff.reset();
           break;
         } catch (error) {
-          if (isOvertaken(error)) {
-            // What has changed is told next.
+          if (error instanceof RefusedError && ['STALE_ASSIGNMENT', 'NOT_LEADER'].includes(error.reason)) {
+            // The group has changed meanwhile: the next standing shows it.
             break;
           }
           if (!(error instanceof TenureError) || !error.isTransient) {
@@ -114,85 +126,38 @@ export class Membership implements AsyncDisposable {
         }
       }
     }
-    throw new ClosedError();
-  }
-
-  /** Sets the value that the group shares: see `configureGroup` of the client. */
-  setConfig(config: string | undefined, options?: Cancellable & { expectedRevision?: bigint }): Promise<bigint> {
-    return this.session.client.configureGroup(this.current.value.group.name, config, options);
+    throw new LostError(await this.lost());
   }
 
   /**
-   * Leaves the group, and resolves when the server has recorded it. A session that was opened for the membership is closed.
-   * Rejects with `RefusedError` if the membership had ended before; with `UnavailableError` if no server answered in time.
+   * Leaves the group, and waits until the server has recorded it. A session that was opened for the membership is closed. Rejects with
+   * `LostError` if the membership had ended before; with `UnavailableError` if no server answered in time.
    */
-  async leave(): Promise<void> {
-    try {
-      await this.session.client.leaveGroup(this.current.value.group.name, this.session.id, this.number);
-    } finally {
-      this.lose({ reason: 'released' });
-      if (this.isOwn) {
-        await this.session.close().catch(() => undefined);
-      }
-    }
+  leave(): Promise<void> {
+    return this.end();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.standing.lost === undefined) {
-      await this.leave().catch(() => undefined);
-    }
-  }
-
-  private lose(lost: LostReason): void {
-    const { group, lost: before } = this.current.value;
-    if (before === undefined) {
-      this.current.set(new Standing(this.number, group, lost));
-      this.over.abort();
-      if (this.isOwn && lost.reason !== 'released') {
-        this.session.drop();
-      }
-    }
-  }
-
-  /** Takes over what the watch tells, until the membership is over. */
-  private async follow(name: string): Promise<void> {
-    const { signal } = this.over;
-    const backoff = campaignBackoff();
-    while (!signal.aborted && !this.session.link.isClosed) {
+  /** Keeps the group up to date by a watch, until the membership is over. */
+  private async follow(): Promise<void> {
+    const { name } = this.group;
+    const backoff = Backoff.ofRoles();
+    while (!this.signal.aborted) {
       try {
-        for await (const item of this.session.client.watch({ groups: [name] }, { signal })) {
+        for await (const { kind } of watch(this.connection, { groups: [name] }, this.signal)) {
           backoff.reset();
-          if (item.kind === 'events') {
-            for (const { kind, member, endReason } of item.groupEvents) {
-              if (kind === 'left' && member?.number === this.number && endReason !== undefined) {
-                this.lose({ reason: 'ended', endReason });
-              }
-            }
-          }
-          if (item.kind === 'events' || item.kind === 'snapshot') {
-            this.takeOver(item.groups.find((group) => group.name === name));
+          const isState = kind?.$case === 'snapshot' || kind?.$case === 'events';
+          const group = isState ? kind.value.groups.find((group) => group.name === name) : undefined;
+          // A state without this member is from before it joined, or its end is about to be reported.
+          const isMember = group?.members.some(({ number }) => number === this.number);
+          if (group && isMember && !isDeepStrictEqual(group, this.group)) {
+            this.group = group;
+            this.changes.notify();
           }
         }
       } catch {
-        await sleep(backoff.nextPause(), signal).catch(() => undefined);
+        // It cannot be watched at present.
       }
+      await sleep(backoff.nextPause(), this.signal).catch(() => undefined);
     }
   }
-
-  private takeOver(group: Group | undefined): void {
-    const { group: before, lost } = this.current.value;
-    if (group === undefined || lost !== undefined) {
-      return;
-    }
-    if (memberIn(group, this.number) === undefined) {
-      this.lose({ reason: 'forgotten' });
-    } else if (!isDeepStrictEqual(group, before)) {
-      this.current.set(new Standing(this.number, group, undefined));
-    }
-  }
-}
-
-/** Whether the group was changed by others before the assignments came. */
-function isOvertaken(error: unknown): boolean {
-  return error instanceof RefusedError && ['STALE_ASSIGNMENT', 'NOT_LEADER'].includes(error.reason);
 }

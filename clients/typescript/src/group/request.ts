@@ -1,102 +1,80 @@
-// A program's part in a group.
-import type { Client } from '../client.js';
-import { LostError, RefusedError, TenureError } from '../errors.js';
-import { sleep } from '../latest.js';
-import { campaignBackoff } from '../link/backoff.js';
-import type { Place } from '../lock.js';
-import type { Group, Metadata } from '../model.js';
-import type { Cancellable } from '../options.js';
-import type { Assignments } from './calls.js';
-import { Membership } from './membership.js';
-import type { Standing } from './standing.js';
+// Groups: how to join one.
+import { call } from '../connection/call.js';
+import { obtain, type Target } from '../declare.js';
+import { LostError, RefusedError, TenureError, UnavailableError } from '../error.js';
+import type { Cancellable } from '../options/client.js';
+import type { Metadata } from '../options/session.js';
+import { DeclaredMembership, type Group, GroupServiceDefinition } from '../v1.js';
+import { Backoff, sleep } from '../waiting.js';
+import { type Assignments, Membership, type Standing } from './membership.js';
 
+/** What to join with. */
 export interface GroupOptions {
-  /** Free labels on the membership, such as what this member can take: at most 4096 bytes. Default: none. */
+  /** Labels on the membership, such as its capacity: at most 4096 bytes. Default: none. */
   metadata?: Metadata;
 }
 
-/** How to take part in a group. */
+/** How to join a group. */
 export class GroupRequest {
   /** @internal */
   constructor(
-    private readonly client: Client,
-    private readonly place: Place,
-    private readonly isOwn: boolean,
-    private readonly name: string,
+    private readonly target: Target,
+    private readonly group: string,
     private readonly options: GroupOptions,
   ) {}
 
   /**
-   * Joins the group. If the session is a member already, it stays the member that it is. Any member may come to lead, and a
-   * leader that assigns nothing leaves all without assignments: have `lead` of the membership run, unless assignments are of
-   * no use to the group.
+   * Joins the group. A session joins a group once: rejected with `MEMBERSHIP_OVERLAP` if it is a member already.
+   *
+   * Any member may become the leader, and while a leader assigns nothing, no member has an assignment: run `lead` of the membership,
+   * unless the group uses no assignments.
    */
   async join({ signal }: Cancellable = {}): Promise<Membership> {
-    const { session, isOwn } = await this.place(signal);
+    const { metadata = {} } = this.options;
+    const memberships = [DeclaredMembership.fromPartial({ group: this.group, metadata })];
+    const obtained = await obtain(this.target, { memberships }, { waitMs: 0, signal });
+    if (!obtained.part) {
+      throw new UnavailableError('the membership did not begin');
+    }
+    const { part, number } = obtained;
     try {
-      const { metadata = {} } = this.options;
-      const { number, group } = await this.client.joinGroup(this.name, session.id, metadata, signal);
-      return new Membership(session, isOwn, number, group);
+      const request = { group: this.group };
+      const { group } = await call(this.target.connection, GroupServiceDefinition, 'getGroup', request, { signal });
+      return new Membership(part, group!, number);
     } catch (error) {
-      if (isOwn) {
-        session.drop();
-      }
+      this.target.connection.withdraw(part.item);
       throw error;
     }
   }
 
   /**
-   * Joins the group and stays in it: leads whenever it is this member's turn, which is computing with `divide` what each
-   * member is assigned; and calls `told` with where this member stands, at once and after each change. When the membership is
-   * lost, `told` is told so, and joins again, as a new member.
+   * Joins the group and remains in it. While this member leads, it computes the assignments with `divide`, each time that members or
+   * config have changed. Calls `onChange` with the member's standing, at once and after each change. When the membership is lost, calls
+   * `onChange` with the loss, and joins again, as a new member.
    *
-   * Ends only by rejecting: with the signal's reason, having left; with what trying again cannot cure, as for `lead`; with the
-   * loss of a session that this request was given.
+   * Ends only by rejecting: with the signal's reason, having left; with errors that a retry cannot fix, as `lead` of a membership; and
+   * with the loss of a session that this request was given.
    */
   async takePart(
     divide: (group: Group) => Assignments,
-    told: (standing: Standing) => void,
+    onChange: (standing: Standing) => void,
     { signal }: Cancellable = {},
   ): Promise<never> {
-    const backoff = campaignBackoff();
+    const backoff = Backoff.ofRoles();
     for (;;) {
-      signal?.throwIfAborted();
-      let membership: Membership;
+      let membership: Membership | undefined;
       try {
         membership = await this.join({ signal });
+        backoff.reset();
+        await Promise.all([report(membership, onChange, signal), membership.lead(divide, { signal })]);
       } catch (error) {
         if (!this.mayJoinLater(error)) {
           throw error;
         }
-        await sleep(backoff.nextPause(), signal);
-        continue;
+      } finally {
+        await membership?.[Symbol.asyncDispose]();
       }
-      backoff.reset();
-      await this.takePartAs(membership, divide, told, signal);
-    }
-  }
-
-  /** As one member, until the membership is lost. */
-  private async takePartAs(
-    membership: Membership,
-    divide: (group: Group) => Assignments,
-    told: (standing: Standing) => void,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    const following = (async () => {
-      for await (const standing of membership.standings({ signal })) {
-        told(standing);
-      }
-    })();
-    try {
-      await Promise.all([following, membership.lead(divide, { signal })]);
-    } catch (error) {
-      if (!(error instanceof LostError) || !this.isOwn) {
-        throw error;
-      }
-      await following;
-    } finally {
-      await membership[Symbol.asyncDispose]();
+      await sleep(backoff.nextPause(), signal);
     }
   }
 
@@ -105,6 +83,16 @@ export class GroupRequest {
       return false;
     }
     const isGone = error instanceof RefusedError && ['SESSION_NOT_FOUND', 'SESSION_ENDED'].includes(error.reason);
-    return error.isTransient || (this.isOwn && !this.client.link.isClosed && (isGone || error instanceof LostError));
+    return error.isTransient || (!this.target.session && (isGone || error instanceof LostError));
+  }
+}
+
+async function report(
+  membership: Membership,
+  onChange: (standing: Standing) => void,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  for await (const standing of membership.standings({ signal })) {
+    onChange(standing);
   }
 }

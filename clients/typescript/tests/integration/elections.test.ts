@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Hold } from '../../src/index.js';
-import { InvalidError } from '../../src/index.js';
+import { InvalidError, toWire } from '../../src/index.js';
 import { Server } from '../support/server.js';
 import { all, eventually, within } from '../support/wait.js';
 
-/** A body that goes on until it is told to stop. */
+/** A body that continues until its signal fires. */
 function untilStopped(_hold: Hold, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
 }
@@ -52,7 +52,7 @@ describe('an election', () => {
       { signal: stop.signal },
     );
     await eventually(() => tokens.length === 1);
-    await client.evict('leader', { operator: 'ann' });
+    await client.evict({ name: 'leader', operator: 'ann' });
     await eventually(() => tokens.length === 2);
     expect(tokens[1]).toBeGreaterThan(tokens[0] ?? 0n);
     stop.abort();
@@ -75,7 +75,7 @@ describe('an election', () => {
     await eventually(() => leads);
     const next = client.election('leader', { owner: 'next' }).campaign();
     await eventually(async () => (await client.getLock('leader')).waiterCount === 1n);
-    const claim = await client.transfer('leader', { operator: 'ann', drainMs: 5000 });
+    const claim = await client.transfer({ name: 'leader', operator: 'ann', drain: toWire(5000) });
     expect(leads).toBe(false);
     expect(claim).toMatchObject({ owner: 'next', token: (await next).token });
     stop.abort();
@@ -95,7 +95,7 @@ describe('an election', () => {
       },
       { signal: stop.signal },
     );
-    // To wait for the next body's time is no stall.
+    // Waiting for the next body's time is no stall.
     await eventually(() => bodies === 3);
     expect((await all(client.history('leader'))).length).toBe(1);
     stop.abort();
@@ -122,20 +122,20 @@ describe('an election', () => {
   it('can be observed', async () => {
     const server = await Server.start();
     const client = server.client();
-    const told: (string | undefined)[] = [];
+    const owners: (string | undefined)[] = [];
     const observing = (async () => {
       for await (const leader of client.election('leader').observe()) {
-        told.push(leader?.owner);
-        if (told.length === 3) {
+        owners.push(leader?.owner);
+        if (owners.length === 3) {
           return;
         }
       }
     })();
-    await eventually(() => told.length === 1);
+    await eventually(() => owners.length === 1);
     const guard = await client.election('leader', { owner: 'ann' }).campaign();
-    await eventually(() => told.length === 2);
+    await eventually(() => owners.length === 2);
     await guard.release();
     await within(5000, observing);
-    expect(told).toEqual([undefined, 'ann', undefined]);
+    expect(owners).toEqual([undefined, 'ann', undefined]);
   });
 });

@@ -72,7 +72,7 @@ describe.each([
   ['mysql2', inMysql],
   ['better-sqlite3', inSqlite],
 ])('a fence by way of %s', (_, open) => {
-  /** One that nobody else has. */
+  /** A name that no other test uses. */
   const someName = () => `job-${process.hrtime.bigint()}`;
 
   it('refuses what is lower than the highest token seen', async () => {

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { Standing } from '../../src/index.js';
-import { assignEach } from '../../src/index.js';
+import { assignEach, type Standing, v1 } from '../../src/index.js';
 import { Server } from '../support/server.js';
 import { eventually, within } from '../support/wait.js';
 
 describe('a group', () => {
-  it('has its config divided among its members, whoever comes and goes', async () => {
+  it('has its config divided among its members as they come and go', async () => {
     const server = await Server.start();
     const client = server.client();
     await client.configureGroup('g', '100');
@@ -61,7 +60,10 @@ describe('a group', () => {
     const server = await Server.start();
     const client = server.client();
     const member = await client.group('g').join();
-    await client.closeSession(member.session.id);
-    expect(await within(2000, member.lost())).toEqual({ reason: 'ended', endReason: 'closed' });
+    await client.call(v1.SessionServiceDefinition, 'closeSession', { sessionId: member.session.id });
+    expect(await within(2000, member.lost())).toMatchObject({
+      reason: 'ended',
+      ended: { reason: v1.EndReason.CLOSED },
+    });
   });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { ClosedError, InvalidError, LostError, RefusedError } from '../../src/index.js';
+import { ClosedError, InvalidError, LostError, RefusedError, toWire, v1 } from '../../src/index.js';
 import { Server } from '../support/server.js';
 import { all, eventually, within } from '../support/wait.js';
 
 describe('a lock', () => {
-  it('is held by one, and then by who waits', async () => {
+  it('is held by one claim, and then by the next waiter', async () => {
     const server = await Server.start();
     const [one, other] = [server.client(), server.client()];
     const first = await one.lock('job', { owner: 'one', metadata: { host: 'h' } }).acquire();
@@ -27,7 +27,7 @@ describe('a lock', () => {
     await eventually(async () => (await all(one.listSessions())).length === 0);
   });
 
-  it('that nobody waits for any more is left alone', async () => {
+  it('is not granted to a cancelled wait', async () => {
     const server = await Server.start();
     const client = server.client();
     const session = await client.session();
@@ -45,7 +45,7 @@ describe('a lock', () => {
     expect(next.acquired).toBe(true);
   });
 
-  it('can be had several at once, shared, or by permits', async () => {
+  it('is acquired in a set, shared, or by permits', async () => {
     const server = await Server.start();
     const client = server.client();
     const session = await client.session();
@@ -72,7 +72,7 @@ describe('a lock', () => {
     await expect(client.lock('p', { limit: 4 }).tryAcquire()).rejects.toMatchObject({ reason: 'LIMIT_MISMATCH' });
   });
 
-  it('is given back at the end of a block and of a body', async () => {
+  it('is released at the end of a block and of a body', async () => {
     const server = await Server.start();
     const client = server.client();
     {
@@ -85,26 +85,28 @@ describe('a lock', () => {
     expect((await client.getLock('job')).holders).toEqual([]);
     const guard = await client.lock('job', { owner: 'x' }).acquire();
     expect(await client.lock('job').tryRun(() => 1)).toMatchObject({ ran: false, holder: { owner: 'x' } });
-    await guard.update({ a: 'b' });
+    await guard.updateMetadata({ a: 'b' });
     expect((await client.getLock('job')).holders[0]?.metadata).toEqual({ a: 'b' });
   });
 
-  it('cancels its body when an operator takes it', async () => {
+  it('cancels its body when an operator evicts the holder', async () => {
     const server = await Server.start();
     const client = server.client();
     let stopped = false;
     const running = client.lock('job').run(async (hold, signal) => {
-      await client.evict('job', { operator: 'ann', note: 'stuck', token: hold.token });
+      await client.evict({ name: 'job', operator: 'ann', note: 'stuck', token: hold.token });
       await within(5000, new Promise((resolve) => signal.addEventListener('abort', resolve)));
       stopped = true;
     });
     await expect(running).rejects.toMatchObject({
       code: 'LOST',
-      lost: { reason: 'ended', endReason: 'evicted', operator: 'ann', note: 'stuck' },
+      lost: { reason: 'ended', ended: { reason: v1.EndReason.EVICTED, operator: 'ann', note: 'stuck' } },
     });
     await eventually(() => stopped);
     const history = await all(client.history('job'));
-    expect(history).toMatchObject([{ kind: 'hold', endReason: 'evicted', operator: 'ann' }]);
+    expect(history).toMatchObject([
+      { kind: { $case: 'hold', value: { endReason: v1.EndReason.EVICTED, operator: 'ann' } } },
+    ]);
   });
 
   it('is handed over without a gap', async () => {
@@ -119,14 +121,15 @@ describe('a lock', () => {
     expect(second.token).toBe(token);
     const third = client.lock('job').acquire();
     await eventually(async () => (await client.getLock('job')).waiterCount === 1n);
-    const transfer = client.transfer('job', { operator: 'ann', drainMs: 5000 });
+    const transfer = client.transfer({ name: 'job', operator: 'ann', drain: toWire(5000) });
     const asked = await second.transferRequested();
-    expect(asked).toMatchObject({ drainMs: 5000, operator: 'ann' });
+    expect(asked.pending).toMatchObject({ drain: toWire(5000), operator: 'ann' });
+    expect(asked.remainingMs).toBeLessThanOrEqual(4000);
     await second.release();
-    expect((await transfer)?.token).toBe((await third).token);
+    expect((await transfer).token).toBe((await third).token);
   });
 
-  it('refuses what is out of bounds', async () => {
+  it('is rejected with options out of bounds', async () => {
     const server = await Server.start();
     const client = server.client();
     await expect(client.lock('job', { ttlMs: 1 }).acquire()).rejects.toMatchObject({
@@ -135,7 +138,7 @@ describe('a lock', () => {
     });
     await expect(client.locks([]).acquire()).rejects.toThrow(InvalidError);
     await expect(client.locks(['a', 'a']).acquire()).rejects.toThrow(InvalidError);
-    await expect(client.evict('job', { operator: '' })).rejects.toThrow(RefusedError);
+    await expect(client.evict({ name: 'job', operator: '' })).rejects.toThrow(RefusedError);
   });
 
   it('is free at once when its client closes', async () => {
@@ -149,5 +152,50 @@ describe('a lock', () => {
     await within(2000, waiting);
     await expect(one.lock('job').acquire()).rejects.toThrow(ClosedError);
     await expect(one.getLock('job')).rejects.toThrow(ClosedError);
+  });
+
+  it('is claimed anew by each request of a session', async () => {
+    const server = await Server.start();
+    const session = await server.client().session();
+    const first = await session.lock('job').acquire();
+    expect(await session.lock('job').tryAcquire()).toMatchObject({ acquired: false, holder: { token: first.token } });
+    const waiting = session.lock('job').acquire();
+    await eventually(async () => (await server.client().getLock('job')).waiterCount === 1n);
+    await first.release();
+    const second = await waiting;
+    expect(second.token).toBeGreaterThan(first.token);
+    expect([first.isValid, second.isValid]).toEqual([false, true]);
+  });
+
+  it('is released in the background', async () => {
+    const server = await Server.start();
+    const client = server.client();
+    const guard = await client.lock('job').acquire();
+    guard.drop();
+    expect([guard.isValid, guard.lostReason]).toEqual([false, { reason: 'released' }]);
+    await eventually(async () => (await client.getLock('job')).holders.length === 0);
+    await eventually(async () => (await all(client.listSessions())).length === 0);
+  });
+
+  it('ends its own session when it is lost', async () => {
+    const server = await Server.start();
+    const client = server.client();
+    const guard = await client.lock('job').acquire();
+    await client.evict({ name: 'job', operator: 'ann' });
+    expect(await within(5000, guard.lost())).toMatchObject({ reason: 'ended' });
+    await eventually(async () => (await all(client.listSessions())).length === 0);
+  });
+});
+
+describe('a call of the contract', () => {
+  it('can be made without a method of its own', async () => {
+    const server = await Server.start();
+    const client = server.client();
+    const { id } = await client.session({ owner: 'ann' });
+    const reply = await client.call(v1.SessionServiceDefinition, 'getSession', { sessionId: id });
+    expect(reply.session).toMatchObject({ id, owner: 'ann' });
+    await expect(client.call(v1.SessionServiceDefinition, 'getSession', { sessionId: 'none' })).rejects.toMatchObject({
+      reason: 'SESSION_NOT_FOUND',
+    });
   });
 });

@@ -73,7 +73,7 @@ describe('the driver', () => {
     const { ok } = await driver.ask({ do: 'hello' });
     expect(ok).toMatchObject({ client: 'typescript' });
     expect((ok as { does: string[] }).does).toContain('await_standing');
-    expect(await driver.ask({ do: 'release', guard: 'nobody' })).toMatchObject({ error: { kind: 'driver' } });
+    expect(await driver.ask({ do: 'release', guard: 'none' })).toMatchObject({ error: { kind: 'driver' } });
     expect(await driver.ask({ do: 'dance' })).toMatchObject({ error: { kind: 'driver' } });
   });
 

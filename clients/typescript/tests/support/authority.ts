@@ -1,4 +1,4 @@
-// An authority that signs certificates for a test, in a folder of its own. By the program `openssl`.
+// An authority that signs certificates for a test, in a folder of its own. Uses the program `openssl`.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ keyUsage = keyCertSign
 `;
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
 
-/** Where a certificate and its key stand, both PEM. */
+/** The paths of a certificate and its key, both PEM. */
 export interface Certified {
   cert: string;
   key: string;
@@ -33,11 +33,11 @@ export class Authority {
     this.request(name, this.key, this.ca, '-x509', '-extensions', 'ca', '-days', '1');
   }
 
-  /** A certificate for somebody with this name, as `DNS:localhost` or `URI:spiffe://office/worker`. */
+  /** A certificate with this name, as `DNS:localhost` or `URI:spiffe://office/worker`. */
   certify(name: string): Certified {
     const file = this.file(name.replaceAll(/\W+/g, '-'));
     const [request, extensions, cert, key] = [`${file}.csr`, `${file}.cnf`, `${file}.pem`, `${file}.key`];
-    this.request('somebody', key, request);
+    this.request('subject', key, request);
     writeFileSync(extensions, `subjectAltName = ${name}`);
     const by = ['-CA', this.ca, '-CAkey', this.key, '-CAcreateserial', '-days', '1', '-extfile', extensions];
     openssl('x509', '-req', '-in', request, '-out', cert, ...by);

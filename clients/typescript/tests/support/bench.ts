@@ -1,195 +1,183 @@
-// An engine against a scripted server, and its time.
+// The protocol against a scripted server: the tests pass the time, and decide what arrives.
 import { expect } from 'vitest';
-import type { AcquireSpec, ClaimEntry, Outcome } from '../../src/engine/claim.js';
-import type { Reply } from '../../src/engine/engine.js';
-import { Engine } from '../../src/engine/engine.js';
-import type { OpenOptions } from '../../src/engine/opening.js';
-import type { LiveSession } from '../../src/engine/session.js';
-import type { AnswerKind, CommandKind } from '../../src/engine/stream.js';
-import type { TenureError } from '../../src/errors.js';
-import {
-  Claim,
-  ClaimState,
-  EndReason,
-  KeepAliveResponse,
-  OpenSessionResponse,
-  Refusal,
-  Session,
-} from '../../src/generated/tenure/v1/session.js';
-import { AcquireResponse } from '../../src/generated/tenure/v1/lock.js';
-import { AttachedSession, HoldEnded } from '../../src/generated/tenure/v1/stream.js';
 import { toWire } from '../../src/convert.js';
-import type { HoldPresence } from '../../src/presence.js';
+import type { Item } from '../../src/protocol/item.js';
+import { Protocol } from '../../src/protocol/protocol.js';
+import type { DeclaredClaim, Hello, OpenState, State } from '../../src/v1.js';
+import {
+  Change,
+  ConnectRequest,
+  ConnectResponse,
+  DeclaredClaim as Claim,
+  DeclaredSession,
+  EndReason,
+} from '../../src/v1.js';
 
-export const TTL = 1200;
-export const CALL = 5000;
+export const RENEW_AFTER = 400;
+export const WARN_AFTER = 720;
+export const VALID_FOR = 1100;
 
-/** Where an answer arrives. */
-export class Answer<T> implements Reply<T> {
-  value: T | undefined;
-  error: TenureError | undefined;
-  isThere = false;
+export type Sent = NonNullable<ConnectRequest['kind']>;
+export type Changed = NonNullable<Change['kind']>;
+type Kind = NonNullable<State['kind']>;
 
-  resolve(value: T): void {
-    this.value = value;
-    this.isThere = true;
-  }
-
-  reject(error: TenureError): void {
-    this.error = error;
-    this.isThere = true;
-  }
-}
-
-export type Said<C extends CommandKind['$case']> = Extract<CommandKind, { $case: C }>['value'];
-
+/** A client's protocol, and the time. */
 export class Bench {
-  readonly engine = new Engine('default', 'program-1');
-  now = 1_000_000;
+  readonly protocol = new Protocol('default', 'client');
+  now = 10_000;
+  epoch = 0;
 
-  constructor() {
-    this.engine.connected(this.now);
+  /** Connected and welcomed. */
+  static connected(): Bench {
+    const bench = new Bench();
+    bench.connect();
+    bench.hello();
+    bench.welcome();
+    return bench;
   }
 
-  /** Lets time pass, doing what is due when it is. */
+  connect(): void {
+    this.epoch = this.protocol.handleConnected(this.now);
+  }
+
+  reconnect(): void {
+    this.protocol.handleDisconnected(this.epoch);
+    this.connect();
+  }
+
   pass(milliseconds: number): void {
     const until = this.now + milliseconds;
-    for (let next = this.engine.nextDeadline; next !== undefined && next <= until; next = this.engine.nextDeadline) {
-      this.now = Math.max(this.now, next);
-      this.engine.due(this.now);
+    for (let next = this.protocol.pollTimeout(); next <= until; next = this.protocol.pollTimeout()) {
+      this.now = Math.max(next, this.now);
+      this.protocol.handleTimeout(this.now);
+      expect(this.protocol.pollTimeout(), 'a timer that is always due').toBeGreaterThan(this.now);
     }
     this.now = until;
   }
 
-  said(): { id: bigint; kind: CommandKind }[] {
-    return this.engine.takeOutgoing(Infinity).flatMap(({ id, kind }) => (kind === undefined ? [] : [{ id, kind }]));
+  open(...claims: DeclaredClaim[]): Item {
+    return this.declare(undefined, ...claims)[0]!;
   }
 
-  /** The only thing said, which is this. */
-  saidOnce<C extends CommandKind['$case']>(expected: C): [bigint, Said<C>] {
-    const said = this.said();
-    expect(said.map(({ kind }) => kind.$case)).toEqual([expected]);
-    const [only] = said;
-    return [only?.id ?? 0n, only?.kind.value as Said<C>];
+  declare(session: Item | undefined, ...claims: DeclaredClaim[]): Item[] {
+    const open = session ? undefined : DeclaredSession.fromPartial({});
+    return this.protocol.declare({ open, claims }, session, this.now);
   }
 
-  saysNothing(): void {
-    expect(this.said()).toEqual([]);
+  /** An open session. */
+  session(): Item {
+    const session = this.open();
+    this.sent();
+    this.states([session, opened()]);
+    return session;
   }
 
-  hear(id: bigint, kind: AnswerKind): void {
-    this.engine.received({ answers: [{ id, kind }] }, this.now);
+  claim(session: Item): Item {
+    return this.declare(session, claimTo('job'))[0]!;
   }
 
-  refuse(id: bigint, reason: string, metadata: Record<string, string> = {}): void {
-    this.hear(id, {
-      $case: 'refusal',
-      value: Refusal.fromPartial({ reason, metadata: new Map(Object.entries(metadata)) }),
-    });
+  /** A held claim. */
+  hold(session: Item, token: bigint): Item {
+    const claim = this.claim(session);
+    this.sent();
+    this.states([claim, held(token)]);
+    return claim;
   }
 
-  open(id: string, options: Partial<OpenOptions> = {}): Answer<LiveSession> {
-    const answer = new Answer<LiveSession>();
-    const defaults = { ttlMs: TTL, disconnectGraceMs: undefined, owner: '', metadata: {}, stallAfterMs: undefined };
-    this.engine.open({ id, ...defaults, ...options }, this.now + CALL, answer, this.now);
-    return answer;
+  withdraw(item: Item): void {
+    this.protocol.withdraw(item, this.now);
   }
 
-  session(id: string, options: Partial<OpenOptions> = {}): LiveSession {
-    const answer = this.open(id, options);
-    const [command] = this.saidOnce('openSession');
-    this.opened(command, id, options.disconnectGraceMs);
-    return answer.value as LiveSession;
+  setPaused(session: Item, isPaused: boolean): void {
+    this.protocol.setPaused(session, isPaused, this.now);
   }
 
-  opened(command: bigint, id: string, grace?: number): void {
-    const disconnectGrace = grace === undefined ? undefined : toWire(grace);
-    const session = Session.fromPartial({ id, ttl: toWire(TTL), disconnectGrace });
-    this.hear(command, { $case: 'openSession', value: OpenSessionResponse.fromPartial({ session }) });
-  }
-
-  acquire(
-    session: LiveSession,
-    waitMs?: number,
-    spec: Partial<AcquireSpec> = {},
-  ): { claim: ClaimEntry; answer: Answer<Outcome> } {
-    const answer = new Answer<Outcome>();
-    const defaults = {
-      names: ['job'],
-      mode: 'exclusive' as const,
-      permits: 0,
-      limit: 0,
-      priority: 0,
-      metadata: {},
-      minHoldMs: 0,
-      stallAfterMs: undefined,
-    };
-    const claim = session.acquire({ ...defaults, ...spec }, waitMs, CALL, answer, this.now);
-    return { claim, answer };
-  }
-
-  hold(
-    session: LiveSession,
-    token: bigint,
-    spec: Partial<AcquireSpec> = {},
-  ): { claim: ClaimEntry; hold: HoldPresence } {
-    const { claim, answer } = this.acquire(session, undefined, spec);
-    const [command] = this.saidOnce('acquire');
-    this.hear(command, granted(token));
-    return { claim, hold: answer.value?.hold as HoldPresence };
-  }
-
-  reconnect(): void {
-    this.engine.disconnected('gone');
-    this.engine.connected(this.now);
-  }
-
-  /** Answers all renewals while time passes. Answers how many there were. */
-  passRenewing(milliseconds: number): number {
-    const until = this.now + milliseconds;
-    let renewals = 0;
-    while (this.now < until) {
-      this.pass(Math.min(10, until - this.now));
-      for (const { id, kind } of this.said()) {
-        if (kind.$case === 'keepAlive') {
-          renewals += 1;
-          this.hear(id, kept(kind.value.sessionIds));
-        }
-      }
+  /** All messages that are to be sent. */
+  sent(): Sent[] {
+    const sent: Sent[] = [];
+    for (let request = this.protocol.pollTransmit(); request; request = this.protocol.pollTransmit()) {
+      expect(ConnectRequest.encode(request).finish().length).toBeLessThan(4 << 20);
+      sent.push(request.kind!);
     }
-    return renewals;
+    return sent;
+  }
+
+  /** The Hello that is to be sent, alone. */
+  hello(): Hello {
+    const sent = this.sent();
+    expect(sent.map(({ $case }) => $case)).toEqual(['hello']);
+    return sent[0]!.value as Hello;
+  }
+
+  /** All changes that are to be sent, and nothing else. */
+  changes(): Changed[] {
+    return this.sent().flatMap(changesIn);
+  }
+
+  /** The number of the keep-alive that is to be sent, alone. */
+  keepAlive(): bigint {
+    const sent = this.sent();
+    expect(sent).toEqual([{ $case: 'keepAlive', value: { number: expect.any(BigInt) as bigint } }]);
+    return (sent[0]!.value as { number: bigint }).number;
+  }
+
+  receive(kind: NonNullable<ConnectResponse['kind']>, epoch = this.epoch): void {
+    this.protocol.handleResponse(epoch, ConnectResponse.fromPartial({ kind }), this.now);
+  }
+
+  welcome(lostRevision = 0n): void {
+    this.receive({ $case: 'welcome', value: { server: 1n, revision: 1n, lostRevision } });
+  }
+
+  states(...states: [Item, Kind][]): void {
+    const value = { states: states.map(([{ number }, kind]) => ({ number, kind })) };
+    this.receive({ $case: 'states', value });
+  }
+
+  kept(number: bigint): void {
+    this.receive({ $case: 'keptAlive', value: { number } });
   }
 }
 
-export function granted(token: bigint): AnswerKind {
-  return { $case: 'acquire', value: AcquireResponse.fromPartial({ acquired: true, token }) };
+export function changesIn(sent: Sent): Changed[] {
+  expect(sent.$case).toBe('changes');
+  return sent.$case === 'changes' ? sent.value.changes.map(({ kind }) => kind!) : [];
 }
 
-export const BUSY: AnswerKind = { $case: 'acquire', value: AcquireResponse.fromPartial({}) };
-
-export function kept(ids: string[], ttl = TTL): AnswerKind {
-  const sessions = ids.map((sessionId) => ({ sessionId, ttl: toWire(ttl) }));
-  return { $case: 'keepAlive', value: KeepAliveResponse.fromPartial({ sessions }) };
+export function claimTo(name: string, metadata: Record<string, string> = {}): DeclaredClaim {
+  return Claim.fromPartial({ names: [name], metadata });
 }
 
-export function held(name: string, token: bigint): Claim {
-  return Claim.fromPartial({ names: [name], token, state: ClaimState.HELD });
+export function opened(state: Partial<OpenState> = {}): Kind {
+  const [renewAfter, warnAfter, validFor] = [RENEW_AFTER, WARN_AFTER, VALID_FOR].map(toWire);
+  return { $case: 'open', value: { sessionId: 'a', openedRevision: 1n, renewAfter, warnAfter, validFor, ...state } };
 }
 
-export function attached(id: string, claims: Claim[], revision: bigint, grace?: number): AnswerKind {
-  const disconnectGrace = grace === undefined ? undefined : toWire(grace);
-  const session = Session.fromPartial({ id, ttl: toWire(TTL), claims, disconnectGrace });
-  return { $case: 'attachedSession', value: AttachedSession.fromPartial({ session, revision }) };
+export function held(token: bigint): Kind {
+  return { $case: 'held', value: { token, transfer: undefined } };
 }
 
-export function evicted(sessionId: string, token: bigint): AnswerKind {
-  const value = HoldEnded.fromPartial({
-    sessionId,
-    names: ['job'],
-    token,
-    reason: EndReason.EVICTED,
-    operator: 'ann',
-    note: 'stuck',
-  });
-  return { $case: 'holdEnded', value };
+export const WAITING: Kind = { $case: 'waiting', value: { holder: undefined } };
+export const BUSY: Kind = { $case: 'busy', value: { holder: undefined } };
+
+export function ended(reason: EndReason): Kind {
+  return { $case: 'ended', value: { reason, operator: '', note: '' } };
 }
+
+export function rejected(reason: string): Kind {
+  return { $case: 'rejected', value: { code: 0, reason, message: '', metadata: {} } };
+}
+
+/** The end that the server has reported. */
+export function reported(reason: EndReason): object {
+  return {
+    kind: 'ended',
+    end: { kind: 'lost', reason: { reason: 'ended', ended: { reason, operator: '', note: '' } } },
+  };
+}
+
+export function lost(reason: 'unrenewed' | 'stalled' | 'forgotten' | 'in_use'): object {
+  return { kind: 'ended', end: { kind: 'lost', reason: { reason } } };
+}
+
+export const WITHDRAWN = { kind: 'ended', end: { kind: 'withdrawn' } };

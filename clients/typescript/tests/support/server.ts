@@ -40,8 +40,8 @@ async function isServing(port: number): Promise<boolean> {
 
 /** A new token, and its line for the server's file of tokens. */
 export function newToken(name: string): { token: string; line: string } {
-  const told = execFileSync(program(), ['new-token', name], { encoding: 'utf8' });
-  const [token = '', line = ''] = told.match(/^ +\S.*$/gm)?.map((text) => text.trim()) ?? [];
+  const output = execFileSync(program(), ['new-token', name], { encoding: 'utf8' });
+  const [token = '', line = ''] = output.match(/^ +\S.*$/gm)?.map((text) => text.trim()) ?? [];
   return { token, line };
 }
 

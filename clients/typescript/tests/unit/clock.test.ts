@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { now, SuspendClock } from '../../src/clock.js';
-import { stopAt } from '../../src/handoff.js';
+import { stopAt } from '../../src/guard.js';
 
 describe('the clock', () => {
   it('runs on in suspend', () => {
@@ -36,7 +36,7 @@ describe('the clock', () => {
   it('does without the coarse one', () => {
     const clock = new SuspendClock(
       () => 7,
-      () => undefined,
+      () => 0,
     );
     expect(clock.now()).toBe(7);
   });

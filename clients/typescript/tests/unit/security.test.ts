@@ -2,9 +2,8 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { InvalidError } from '../../src/errors.js';
-import type { ClientOptions } from '../../src/options.js';
-import { checkedOptions } from '../../src/options.js';
+import { InvalidError } from '../../src/error.js';
+import { checkedOptions, type ClientOptions } from '../../src/options/client.js';
 import { written } from '../support/files.js';
 
 const HERE = fileURLToPath(import.meta.url);

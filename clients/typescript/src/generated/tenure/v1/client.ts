@@ -6,14 +6,19 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import type { handleBidiStreamingCall, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { Duration } from "../../google/protobuf/duration.js";
-import { Claim, EndReason, Mode, PendingTransfer, Refusal } from "./session.js";
+import {
+  Claim,
+  EndReason,
+  endReasonFromJSON,
+  endReasonToNumber,
+  Mode,
+  modeFromJSON,
+  modeToNumber,
+  PendingTransfer,
+  Refusal,
+} from "./session.js";
 import { GoingAway, StreamRequest, StreamResponse } from "./stream.js";
-
-export const protobufPackage = "tenure.v1";
-
-export const protobufFileName = "tenure/v1/client.proto";
 
 /** A message from a client. */
 export interface ConnectRequest {
@@ -152,7 +157,7 @@ export interface DeclaredSession {
    * Labels. At most 4096 bytes in total, keys and values together. Keys are not empty. No control characters, except
    * line feed and tab in values.
    */
-  metadata: Map<string, string>;
+  metadata: { [key: string]: string };
 }
 
 export interface DeclaredSession_MetadataEntry {
@@ -193,7 +198,7 @@ export interface DeclaredClaim {
    * Labels. At most 4096 bytes in total, keys and values together. Keys are not empty. No control characters, except
    * line feed and tab in values.
    */
-  metadata: Map<string, string>;
+  metadata: { [key: string]: string };
 }
 
 export interface DeclaredClaim_MetadataEntry {
@@ -211,7 +216,7 @@ export interface DeclaredMembership {
    * Labels. At most 4096 bytes in total, keys and values together. Keys are not empty. No control characters, except
    * line feed and tab in values.
    */
-  metadata: Map<string, string>;
+  metadata: { [key: string]: string };
 }
 
 export interface DeclaredMembership_MetadataEntry {
@@ -965,7 +970,7 @@ export const Declaration: MessageFns<Declaration> = {
 };
 
 function createBaseDeclaredSession(): DeclaredSession {
-  return { sessionId: "", ttl: undefined, disconnectGrace: undefined, owner: "", metadata: new Map() };
+  return { sessionId: "", ttl: undefined, disconnectGrace: undefined, owner: "", metadata: {} };
 }
 
 export const DeclaredSession: MessageFns<DeclaredSession> = {
@@ -982,7 +987,7 @@ export const DeclaredSession: MessageFns<DeclaredSession> = {
     if (message.owner !== "") {
       writer.uint32(34).string(message.owner);
     }
-    message.metadata.forEach((value, key) => {
+    globalThis.Object.entries(message.metadata).forEach(([key, value]: [string, string]) => {
       DeclaredSession_MetadataEntry.encode({ key: key as any, value }, writer.uint32(42).fork()).join();
     });
     return writer;
@@ -1040,7 +1045,7 @@ export const DeclaredSession: MessageFns<DeclaredSession> = {
 
             const entry5 = DeclaredSession_MetadataEntry.decode(reader, reader.uint32());
             if (entry5.value !== undefined) {
-              message.metadata.set(entry5.key, entry5.value);
+              message.metadata[entry5.key] = entry5.value;
             }
             continue;
           }
@@ -1067,15 +1072,15 @@ export const DeclaredSession: MessageFns<DeclaredSession> = {
       ? Duration.fromPartial(object.disconnectGrace)
       : undefined;
     message.owner = object.owner ?? "";
-    message.metadata = (() => {
-      const m = new Map();
-      (object.metadata as Map<string, string> ?? new Map()).forEach((value, key) => {
+    message.metadata = (globalThis.Object.entries(object.metadata ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
         if (value !== undefined) {
-          m.set(key, globalThis.String(value));
+          acc[key] = globalThis.String(value);
         }
-      });
-      return m;
-    })();
+        return acc;
+      },
+      {},
+    );
     return message;
   },
 };
@@ -1152,12 +1157,12 @@ function createBaseDeclaredClaim(): DeclaredClaim {
     number: 0n,
     names: [],
     queue: false,
-    mode: 0,
+    mode: Mode.UNSPECIFIED,
     permits: 0,
     limit: 0,
     priority: 0,
     minHold: undefined,
-    metadata: new Map(),
+    metadata: {},
   };
 }
 
@@ -1175,8 +1180,8 @@ export const DeclaredClaim: MessageFns<DeclaredClaim> = {
     if (message.queue !== false) {
       writer.uint32(24).bool(message.queue);
     }
-    if (message.mode !== 0) {
-      writer.uint32(32).int32(message.mode);
+    if (message.mode !== Mode.UNSPECIFIED) {
+      writer.uint32(32).int32(modeToNumber(message.mode));
     }
     if (message.permits !== 0) {
       writer.uint32(40).uint32(message.permits);
@@ -1190,7 +1195,7 @@ export const DeclaredClaim: MessageFns<DeclaredClaim> = {
     if (message.minHold !== undefined) {
       Duration.encode(message.minHold, writer.uint32(66).fork()).join();
     }
-    message.metadata.forEach((value, key) => {
+    globalThis.Object.entries(message.metadata).forEach(([key, value]: [string, string]) => {
       DeclaredClaim_MetadataEntry.encode({ key: key as any, value }, writer.uint32(74).fork()).join();
     });
     return writer;
@@ -1238,7 +1243,7 @@ export const DeclaredClaim: MessageFns<DeclaredClaim> = {
               break;
             }
 
-            message.mode = reader.int32() as any;
+            message.mode = modeFromJSON(reader.int32());
             continue;
           }
           case 5: {
@@ -1280,7 +1285,7 @@ export const DeclaredClaim: MessageFns<DeclaredClaim> = {
 
             const entry9 = DeclaredClaim_MetadataEntry.decode(reader, reader.uint32());
             if (entry9.value !== undefined) {
-              message.metadata.set(entry9.key, entry9.value);
+              message.metadata[entry9.key] = entry9.value;
             }
             continue;
           }
@@ -1304,22 +1309,22 @@ export const DeclaredClaim: MessageFns<DeclaredClaim> = {
     message.number = (object.number !== undefined && object.number !== null) ? BigInt(object.number) : 0n;
     message.names = object.names?.map((e) => e) || [];
     message.queue = object.queue ?? false;
-    message.mode = object.mode ?? 0;
+    message.mode = object.mode ?? Mode.UNSPECIFIED;
     message.permits = object.permits ?? 0;
     message.limit = object.limit ?? 0;
     message.priority = object.priority ?? 0;
     message.minHold = (object.minHold !== undefined && object.minHold !== null)
       ? Duration.fromPartial(object.minHold)
       : undefined;
-    message.metadata = (() => {
-      const m = new Map();
-      (object.metadata as Map<string, string> ?? new Map()).forEach((value, key) => {
+    message.metadata = (globalThis.Object.entries(object.metadata ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
         if (value !== undefined) {
-          m.set(key, globalThis.String(value));
+          acc[key] = globalThis.String(value);
         }
-      });
-      return m;
-    })();
+        return acc;
+      },
+      {},
+    );
     return message;
   },
 };
@@ -1392,7 +1397,7 @@ export const DeclaredClaim_MetadataEntry: MessageFns<DeclaredClaim_MetadataEntry
 };
 
 function createBaseDeclaredMembership(): DeclaredMembership {
-  return { number: 0n, group: "", metadata: new Map() };
+  return { number: 0n, group: "", metadata: {} };
 }
 
 export const DeclaredMembership: MessageFns<DeclaredMembership> = {
@@ -1406,7 +1411,7 @@ export const DeclaredMembership: MessageFns<DeclaredMembership> = {
     if (message.group !== "") {
       writer.uint32(18).string(message.group);
     }
-    message.metadata.forEach((value, key) => {
+    globalThis.Object.entries(message.metadata).forEach(([key, value]: [string, string]) => {
       DeclaredMembership_MetadataEntry.encode({ key: key as any, value }, writer.uint32(26).fork()).join();
     });
     return writer;
@@ -1448,7 +1453,7 @@ export const DeclaredMembership: MessageFns<DeclaredMembership> = {
 
             const entry3 = DeclaredMembership_MetadataEntry.decode(reader, reader.uint32());
             if (entry3.value !== undefined) {
-              message.metadata.set(entry3.key, entry3.value);
+              message.metadata[entry3.key] = entry3.value;
             }
             continue;
           }
@@ -1471,15 +1476,15 @@ export const DeclaredMembership: MessageFns<DeclaredMembership> = {
     const message = createBaseDeclaredMembership();
     message.number = (object.number !== undefined && object.number !== null) ? BigInt(object.number) : 0n;
     message.group = object.group ?? "";
-    message.metadata = (() => {
-      const m = new Map();
-      (object.metadata as Map<string, string> ?? new Map()).forEach((value, key) => {
+    message.metadata = (globalThis.Object.entries(object.metadata ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
         if (value !== undefined) {
-          m.set(key, globalThis.String(value));
+          acc[key] = globalThis.String(value);
         }
-      });
-      return m;
-    })();
+        return acc;
+      },
+      {},
+    );
     return message;
   },
 };
@@ -2352,13 +2357,13 @@ export const JoinedState: MessageFns<JoinedState> = {
 };
 
 function createBaseEndedState(): EndedState {
-  return { reason: 0, operator: "", note: "" };
+  return { reason: EndReason.UNSPECIFIED, operator: "", note: "" };
 }
 
 export const EndedState: MessageFns<EndedState> = {
   encode(message: EndedState, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.reason !== 0) {
-      writer.uint32(8).int32(message.reason);
+    if (message.reason !== EndReason.UNSPECIFIED) {
+      writer.uint32(8).int32(endReasonToNumber(message.reason));
     }
     if (message.operator !== "") {
       writer.uint32(18).string(message.operator);
@@ -2387,7 +2392,7 @@ export const EndedState: MessageFns<EndedState> = {
               break;
             }
 
-            message.reason = reader.int32() as any;
+            message.reason = endReasonFromJSON(reader.int32());
             continue;
           }
           case 2: {
@@ -2423,7 +2428,7 @@ export const EndedState: MessageFns<EndedState> = {
   },
   fromPartial(object: DeepPartial<EndedState>): EndedState {
     const message = createBaseEndedState();
-    message.reason = object.reason ?? 0;
+    message.reason = object.reason ?? EndReason.UNSPECIFIED;
     message.operator = object.operator ?? "";
     message.note = object.note ?? "";
     return message;
@@ -2488,81 +2493,59 @@ export const BusyState: MessageFns<BusyState> = {
 };
 
 /** The streams of client libraries. */
-export type ClientServiceService = typeof ClientServiceService;
-export const ClientServiceService = {
-  /**
-   * Connects a client: one program, which declares what it wants to have (sessions, claims to locks, memberships of
-   * groups) and receives the state of each of them whenever that changes.
-   *
-   * The client chooses a number for everything that it declares. Each number is greater than all before, whatever it
-   * stands for; none is used twice, not even on a later stream. When the stream ends, the client connects again, to any
-   * server, with a higher epoch, and states in its Hello what it has: it keeps its sessions, holds and places in queues.
-   * The end of the stream is the disconnect signal: sessions with a disconnect grace end when the grace has passed,
-   * unless a server ended the stream or died. What the client waits for, and what it was granted since it disconnected,
-   * ends if it has not connected again within the server's reattach time (5 s).
-   *
-   * Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
-   * Plain calls that claim something in a session that was declared, attach it or renew it are rejected
-   * (SESSION_IN_USE). Any caller with the right may close it.
-   */
-  connect: {
-    path: "/tenure.v1.ClientService/Connect" as const,
-    requestStream: true as const,
-    responseStream: true as const,
-    requestSerialize: (value: ConnectRequest): Buffer => Buffer.from(ConnectRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ConnectRequest => ConnectRequest.decode(value),
-    responseSerialize: (value: ConnectResponse): Buffer => Buffer.from(ConnectResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): ConnectResponse => ConnectResponse.decode(value),
-  },
-  /**
-   * Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
-   * with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
-   */
-  stream: {
-    path: "/tenure.v1.ClientService/Stream" as const,
-    requestStream: true as const,
-    responseStream: true as const,
-    requestSerialize: (value: StreamRequest): Buffer => Buffer.from(StreamRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): StreamRequest => StreamRequest.decode(value),
-    responseSerialize: (value: StreamResponse): Buffer => Buffer.from(StreamResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): StreamResponse => StreamResponse.decode(value),
+export type ClientServiceDefinition = typeof ClientServiceDefinition;
+export const ClientServiceDefinition = {
+  name: "ClientService",
+  fullName: "tenure.v1.ClientService",
+  methods: {
+    /**
+     * Connects a client: one program, which declares what it wants to have (sessions, claims to locks, memberships of
+     * groups) and receives the state of each of them whenever that changes.
+     *
+     * The client chooses a number for everything that it declares. Each number is greater than all before, whatever it
+     * stands for; none is used twice, not even on a later stream. When the stream ends, the client connects again, to any
+     * server, with a higher epoch, and states in its Hello what it has: it keeps its sessions, holds and places in queues.
+     * The end of the stream is the disconnect signal: sessions with a disconnect grace end when the grace has passed,
+     * unless a server ended the stream or died. What the client waits for, and what it was granted since it disconnected,
+     * ends if it has not connected again within the server's reattach time (5 s).
+     *
+     * Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
+     * Plain calls that claim something in a session that was declared, attach it or renew it are rejected
+     * (SESSION_IN_USE). Any caller with the right may close it.
+     */
+    connect: {
+      name: "Connect",
+      requestType: ConnectRequest as typeof ConnectRequest,
+      requestStream: true,
+      responseType: ConnectResponse as typeof ConnectResponse,
+      responseStream: true,
+      options: {},
+    },
+    /**
+     * Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
+     * with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
+     */
+    stream: {
+      name: "Stream",
+      requestType: StreamRequest as typeof StreamRequest,
+      requestStream: true,
+      responseType: StreamResponse as typeof StreamResponse,
+      responseStream: true,
+      options: {},
+    },
   },
 } as const;
 
-export interface ClientServiceServer extends UntypedServiceImplementation {
-  /**
-   * Connects a client: one program, which declares what it wants to have (sessions, claims to locks, memberships of
-   * groups) and receives the state of each of them whenever that changes.
-   *
-   * The client chooses a number for everything that it declares. Each number is greater than all before, whatever it
-   * stands for; none is used twice, not even on a later stream. When the stream ends, the client connects again, to any
-   * server, with a higher epoch, and states in its Hello what it has: it keeps its sessions, holds and places in queues.
-   * The end of the stream is the disconnect signal: sessions with a disconnect grace end when the grace has passed,
-   * unless a server ended the stream or died. What the client waits for, and what it was granted since it disconnected,
-   * ends if it has not connected again within the server's reattach time (5 s).
-   *
-   * Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
-   * Plain calls that claim something in a session that was declared, attach it or renew it are rejected
-   * (SESSION_IN_USE). Any caller with the right may close it.
-   */
-  connect: handleBidiStreamingCall<ConnectRequest, ConnectResponse>;
-  /**
-   * Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
-   * with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
-   */
-  stream: handleBidiStreamingCall<StreamRequest, StreamResponse>;
-}
-
 type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
 
-export type DeepPartial<T> = T extends bigint ? string | number | bigint
+type DeepPartial<T> = T extends bigint ? string | number | bigint
   : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
   : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
   : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
   : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
   : Partial<T>;
 
-export interface MessageFns<T> {
+interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
   create(base?: DeepPartial<T>): T;

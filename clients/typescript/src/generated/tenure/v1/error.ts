@@ -6,74 +6,70 @@
 
 /* eslint-disable */
 
-export const protobufPackage = "tenure.v1";
-
-export const protobufFileName = "tenure/v1/error.proto";
-
 /**
  * Why a call was rejected. google.rpc.ErrorInfo.reason has the name without its prefix, with the domain "tenure" and
  * the metadata named below. Callers decide by the reason, never by the text of the message.
  */
-export enum ErrorReason {
+export const ErrorReason = {
   /** UNSPECIFIED - Never sent. */
-  UNSPECIFIED = 0,
+  UNSPECIFIED: "ERROR_REASON_UNSPECIFIED",
   /**
    * INVALID_FIELD - A field is out of its bounds. INVALID_ARGUMENT, with google.rpc.BadRequest.
    * Metadata: "field", "bound". Example: {"field": "ttl", "bound": "500ms to 24h"}.
    */
-  INVALID_FIELD = 1,
+  INVALID_FIELD: "ERROR_REASON_INVALID_FIELD",
   /**
    * SESSION_NOT_FOUND - No session of this id is open: it never was, or it ended so long ago that the server no longer remembers it.
    * NOT_FOUND.
    * Metadata: "session_id". Example: {"session_id": "worker-7"}.
    */
-  SESSION_NOT_FOUND = 2,
+  SESSION_NOT_FOUND: "ERROR_REASON_SESSION_NOT_FOUND",
   /**
    * SESSION_ENDED - The session has ended. FAILED_PRECONDITION.
    * Metadata: "session_id", "end_reason". Example: {"session_id": "worker-7", "end_reason": "expired"}.
    */
-  SESSION_ENDED = 3,
+  SESSION_ENDED: "ERROR_REASON_SESSION_ENDED",
   /**
    * NOT_HOLDER - The session does not hold the lock, and the token never belonged to it. FAILED_PRECONDITION.
    * Metadata: "name", "session_id", "holder" (absent if there is no holder).
    * Example: {"name": "nightly-report", "session_id": "worker-7", "holder": "worker-3"}.
    */
-  NOT_HOLDER = 4,
+  NOT_HOLDER: "ERROR_REASON_NOT_HOLDER",
   /**
    * HOLD_ENDED - The hold with this token has ended. FAILED_PRECONDITION.
    * Metadata: "name", "session_id", "token", "end_reason".
    * Example: {"name": "nightly-report", "session_id": "worker-7", "token": "41", "end_reason": "evicted"}.
    */
-  HOLD_ENDED = 5,
+  HOLD_ENDED: "ERROR_REASON_HOLD_ENDED",
   /**
    * TOKEN_MISMATCH - The session holds the lock under another token. FAILED_PRECONDITION.
    * Metadata: "name", "session_id", "token".
    * Example: {"name": "nightly-report", "session_id": "worker-7", "token": "41"}.
    */
-  TOKEN_MISMATCH = 6,
+  TOKEN_MISMATCH: "ERROR_REASON_TOKEN_MISMATCH",
   /**
    * CLAIM_OVERLAP - The session has a claim that shares some but not all names with the requested one, or has another mode.
    * FAILED_PRECONDITION.
    * Metadata: "name", "session_id". Example: {"name": "a", "session_id": "worker-7"}.
    */
-  CLAIM_OVERLAP = 7,
+  CLAIM_OVERLAP: "ERROR_REASON_CLAIM_OVERLAP",
   /**
    * CLAIM_ENDED - The claim ended while its Acquire was waiting. ABORTED.
    * Metadata: "session_id", "end_reason". Example: {"session_id": "worker-7", "end_reason": "evicted"}.
    */
-  CLAIM_ENDED = 8,
+  CLAIM_ENDED: "ERROR_REASON_CLAIM_ENDED",
   /**
    * STORE_UNAVAILABLE - The database cannot be reached, or the state of the session or the server changed during the call; nothing was
    * changed by it. UNAVAILABLE, with google.rpc.RetryInfo. The server's log has the cause.
    * Metadata: none.
    */
-  STORE_UNAVAILABLE = 9,
+  STORE_UNAVAILABLE: "ERROR_REASON_STORE_UNAVAILABLE",
   /**
    * LEASE_LOST - This server's lease has lapsed, so it accepts no renewals. UNAVAILABLE, with google.rpc.RetryInfo: retry at another
    * server.
    * Metadata: none.
    */
-  LEASE_LOST = 10,
+  LEASE_LOST: "ERROR_REASON_LEASE_LOST",
   /**
    * DRAINING - This server is shutting down. UNAVAILABLE, with google.rpc.RetryInfo: retry at another server. The call changed
    * nothing, with one exception: a waiting Acquire ends with this reason, and its claim (its place in the queue, or a
@@ -81,91 +77,91 @@ export enum ErrorReason {
    * the end of a stream, it says nothing about commands without a reply: they may have taken effect.
    * Metadata: none.
    */
-  DRAINING = 11,
+  DRAINING: "ERROR_REASON_DRAINING",
   /**
    * LIMIT_REACHED - A limit of this server, or of the caller, is reached. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: something must
    * be released first.
    * Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
    */
-  LIMIT_REACHED = 12,
+  LIMIT_REACHED: "ERROR_REASON_LIMIT_REACHED",
   /**
    * NOT_ATTACHED - The session is not attached to this stream, or was attached elsewhere in the meantime. FAILED_PRECONDITION: attach
    * it.
    * Metadata: "session_id". Example: {"session_id": "worker-7"}.
    */
-  NOT_ATTACHED = 13,
+  NOT_ATTACHED: "ERROR_REASON_NOT_ATTACHED",
   /**
    * OUTCOME_UNKNOWN - The database did not reply in time, so it is unknown whether the change was made. UNAVAILABLE, with
    * google.rpc.RetryInfo: retry; repeating a request is safe if it names the session.
    * Metadata: none.
    */
-  OUTCOME_UNKNOWN = 14,
+  OUTCOME_UNKNOWN: "ERROR_REASON_OUTCOME_UNKNOWN",
   /**
    * LIMIT_MISMATCH - The limit stated by the caller differs from the lock's limit, or the caller requests more permits than the limit.
    * FAILED_PRECONDITION.
    * Metadata: "name", "limit" (the lock's), "asked". Example: {"name": "db", "limit": "5", "asked": "3"}.
    */
-  LIMIT_MISMATCH = 15,
+  LIMIT_MISMATCH: "ERROR_REASON_LIMIT_MISMATCH",
   /**
    * LIMIT_UNKNOWN - Permits were requested without a limit, for a lock that has none. FAILED_PRECONDITION.
    * Metadata: "name". Example: {"name": "db"}.
    */
-  LIMIT_UNKNOWN = 16,
+  LIMIT_UNKNOWN: "ERROR_REASON_LIMIT_UNKNOWN",
   /**
    * TRANSFER_IMPOSSIBLE - The hold cannot be handed over: the lock has no holder or several, no waiter could follow, or the hold has a
    * minimum. FAILED_PRECONDITION.
    * Metadata: "name", "obstacle" (NOT_HELD, SEVERAL_HOLDERS, NO_WAITER, NOT_WAITING or MIN_HOLD).
    * Example: {"name": "leader", "obstacle": "NO_WAITER"}.
    */
-  TRANSFER_IMPOSSIBLE = 17,
+  TRANSFER_IMPOSSIBLE: "ERROR_REASON_TRANSFER_IMPOSSIBLE",
   /**
    * TRANSFER_PENDING - The holder has already been asked to hand over to another waiter. FAILED_PRECONDITION: retry later.
    * Metadata: "name", "token". Example: {"name": "leader", "token": "41"}.
    */
-  TRANSFER_PENDING = 18,
+  TRANSFER_PENDING: "ERROR_REASON_TRANSFER_PENDING",
   /**
    * TRANSFER_NOT_CONFIRMED - The holder did not stop in time, and keeps the hold; or its hold ended in another way in the meantime. ABORTED.
    * Metadata: "name", "token". Example: {"name": "leader", "token": "41"}.
    */
-  TRANSFER_NOT_CONFIRMED = 19,
+  TRANSFER_NOT_CONFIRMED: "ERROR_REASON_TRANSFER_NOT_CONFIRMED",
   /**
    * NOT_LEADER - The session does not lead the group, or not with this token: a leader whose session has ended is no longer the
    * leader, even after it has joined again. FAILED_PRECONDITION.
    * Metadata: "group", "session_id", "token", "leader" (the session that leads, absent if there is no leader).
    * Example: {"group": "throughput", "session_id": "worker-7", "token": "41", "leader": "worker-3"}.
    */
-  NOT_LEADER = 20,
+  NOT_LEADER: "ERROR_REASON_NOT_LEADER",
   /**
    * STALE_ASSIGNMENT - The group has changed since the assignments were computed. ABORTED: compute them again.
    * Metadata: "group", "membership_revision", "config_revision" (the current revisions).
    * Example: {"group": "throughput", "membership_revision": "44", "config_revision": "12"}.
    */
-  STALE_ASSIGNMENT = 21,
+  STALE_ASSIGNMENT: "ERROR_REASON_STALE_ASSIGNMENT",
   /**
    * CONFIG_CONFLICT - The current config is not the expected one. ABORTED: read it, and decide again.
    * Metadata: "group", "config_revision" (of the current config; "0" if there is none).
    * Example: {"group": "throughput", "config_revision": "12"}.
    */
-  CONFIG_CONFLICT = 22,
+  CONFIG_CONFLICT: "ERROR_REASON_CONFIG_CONFLICT",
   /**
    * NOT_MEMBER - The session is not a member of the group, and did not leave it recently. FAILED_PRECONDITION.
    * Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
    */
-  NOT_MEMBER = 23,
+  NOT_MEMBER: "ERROR_REASON_NOT_MEMBER",
   /**
    * OVERLOADED - This server is overloaded, or the caller exceeds its request rate. An overloaded server rejects calls that would
    * add load (acquire, open, join), and nothing was changed; renewals, and calls that release something, are still
    * accepted. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: retry later.
    * Metadata: none, or "limit" and "bound" of the request rate.
    */
-  OVERLOADED = 24,
+  OVERLOADED: "ERROR_REASON_OVERLOADED",
   /**
    * LATE_ATTACHMENT - The session has since been attached by a request with a higher count: this request is late. FAILED_PRECONDITION: if
    * it is not late, continue counting from there.
    * Metadata: "session_id", "attachment" (the highest count recorded for the session).
    * Example: {"session_id": "worker-7", "attachment": "4"}.
    */
-  LATE_ATTACHMENT = 25,
+  LATE_ATTACHMENT: "ERROR_REASON_LATE_ATTACHMENT",
   /**
    * UNAUTHENTICATED - The caller is not authenticated. UNAUTHENTICATED: present a client certificate, or a token in the header
    * "authorization: Bearer TOKEN".
@@ -173,7 +169,7 @@ export enum ErrorReason {
    * token-signature, token-issuer, token-audience, token-time, token-subject, certificate-name or certificate-valid.
    * Example: {"rule": "known-token"}.
    */
-  UNAUTHENTICATED = 26,
+  UNAUTHENTICATED: "ERROR_REASON_UNAUTHENTICATED",
   /**
    * PERMISSION_DENIED - The caller is not permitted to do this. PERMISSION_DENIED.
    * Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name" (the name concerned; a prefix ends
@@ -181,41 +177,269 @@ export enum ErrorReason {
    * caller; or client-owner, with "client_id": the client has connected as another caller.
    * Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
    */
-  PERMISSION_DENIED = 27,
+  PERMISSION_DENIED: "ERROR_REASON_PERMISSION_DENIED",
   /**
    * SESSION_IN_USE - Another program has opened the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or retry
    * when that session has ended; if its program is gone, it ends within its TTL or disconnect grace.
    * Metadata: "session_id". Example: {"session_id": "pod-0"}.
    */
-  SESSION_IN_USE = 28,
+  SESSION_IN_USE: "ERROR_REASON_SESSION_IN_USE",
   /**
    * ACQUIRE_CANCELLED - A CancelAcquire for these names, or a CloseSession, has overtaken the call, and nothing was changed. ABORTED: retry
    * if the locks are still wanted.
    * Metadata: "session_id". Example: {"session_id": "worker-7"}.
    */
-  ACQUIRE_CANCELLED = 29,
+  ACQUIRE_CANCELLED: "ERROR_REASON_ACQUIRE_CANCELLED",
   /**
    * SESSION_REOPENED - The session of the given opened_revision has ended, and another one of the same id is open. FAILED_PRECONDITION.
    * Metadata: "session_id", "opened_revision" (of the open session).
    * Example: {"session_id": "worker-7", "opened_revision": "41"}.
    */
-  SESSION_REOPENED = 30,
+  SESSION_REOPENED: "ERROR_REASON_SESSION_REOPENED",
   /**
    * DEADLINE_EXCEEDED - A deadline passed before the reply: that of the call (grpc-timeout), or the server's for the message of a call
    * (10 s). The call may have taken effect. DEADLINE_EXCEEDED: retry with more time; repeating a request is safe if it
    * names the session.
    * Metadata: none.
    */
-  DEADLINE_EXCEEDED = 31,
+  DEADLINE_EXCEEDED: "ERROR_REASON_DEADLINE_EXCEEDED",
   /**
    * CLIENT_SUPERSEDED - The client has connected again since, with a higher epoch, or has ended. FAILED_PRECONDITION: if it did not, another
    * program uses its id; take a new one.
    * Metadata: "client_id". Example: {"client_id": "5e8c1f1a90b24c3f"}.
    */
-  CLIENT_SUPERSEDED = 32,
+  CLIENT_SUPERSEDED: "ERROR_REASON_CLIENT_SUPERSEDED",
   /**
    * MEMBERSHIP_OVERLAP - The session is a member of the group already, by another membership. FAILED_PRECONDITION.
    * Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
    */
-  MEMBERSHIP_OVERLAP = 33,
+  MEMBERSHIP_OVERLAP: "ERROR_REASON_MEMBERSHIP_OVERLAP",
+  UNRECOGNIZED: "UNRECOGNIZED",
+} as const;
+
+export type ErrorReason = typeof ErrorReason[keyof typeof ErrorReason];
+
+export namespace ErrorReason {
+  export type UNSPECIFIED = typeof ErrorReason.UNSPECIFIED;
+  export type INVALID_FIELD = typeof ErrorReason.INVALID_FIELD;
+  export type SESSION_NOT_FOUND = typeof ErrorReason.SESSION_NOT_FOUND;
+  export type SESSION_ENDED = typeof ErrorReason.SESSION_ENDED;
+  export type NOT_HOLDER = typeof ErrorReason.NOT_HOLDER;
+  export type HOLD_ENDED = typeof ErrorReason.HOLD_ENDED;
+  export type TOKEN_MISMATCH = typeof ErrorReason.TOKEN_MISMATCH;
+  export type CLAIM_OVERLAP = typeof ErrorReason.CLAIM_OVERLAP;
+  export type CLAIM_ENDED = typeof ErrorReason.CLAIM_ENDED;
+  export type STORE_UNAVAILABLE = typeof ErrorReason.STORE_UNAVAILABLE;
+  export type LEASE_LOST = typeof ErrorReason.LEASE_LOST;
+  export type DRAINING = typeof ErrorReason.DRAINING;
+  export type LIMIT_REACHED = typeof ErrorReason.LIMIT_REACHED;
+  export type NOT_ATTACHED = typeof ErrorReason.NOT_ATTACHED;
+  export type OUTCOME_UNKNOWN = typeof ErrorReason.OUTCOME_UNKNOWN;
+  export type LIMIT_MISMATCH = typeof ErrorReason.LIMIT_MISMATCH;
+  export type LIMIT_UNKNOWN = typeof ErrorReason.LIMIT_UNKNOWN;
+  export type TRANSFER_IMPOSSIBLE = typeof ErrorReason.TRANSFER_IMPOSSIBLE;
+  export type TRANSFER_PENDING = typeof ErrorReason.TRANSFER_PENDING;
+  export type TRANSFER_NOT_CONFIRMED = typeof ErrorReason.TRANSFER_NOT_CONFIRMED;
+  export type NOT_LEADER = typeof ErrorReason.NOT_LEADER;
+  export type STALE_ASSIGNMENT = typeof ErrorReason.STALE_ASSIGNMENT;
+  export type CONFIG_CONFLICT = typeof ErrorReason.CONFIG_CONFLICT;
+  export type NOT_MEMBER = typeof ErrorReason.NOT_MEMBER;
+  export type OVERLOADED = typeof ErrorReason.OVERLOADED;
+  export type LATE_ATTACHMENT = typeof ErrorReason.LATE_ATTACHMENT;
+  export type UNAUTHENTICATED = typeof ErrorReason.UNAUTHENTICATED;
+  export type PERMISSION_DENIED = typeof ErrorReason.PERMISSION_DENIED;
+  export type SESSION_IN_USE = typeof ErrorReason.SESSION_IN_USE;
+  export type ACQUIRE_CANCELLED = typeof ErrorReason.ACQUIRE_CANCELLED;
+  export type SESSION_REOPENED = typeof ErrorReason.SESSION_REOPENED;
+  export type DEADLINE_EXCEEDED = typeof ErrorReason.DEADLINE_EXCEEDED;
+  export type CLIENT_SUPERSEDED = typeof ErrorReason.CLIENT_SUPERSEDED;
+  export type MEMBERSHIP_OVERLAP = typeof ErrorReason.MEMBERSHIP_OVERLAP;
+  export type UNRECOGNIZED = typeof ErrorReason.UNRECOGNIZED;
+}
+
+export function errorReasonFromJSON(object: any): ErrorReason {
+  switch (object) {
+    case 0:
+    case "ERROR_REASON_UNSPECIFIED":
+      return ErrorReason.UNSPECIFIED;
+    case 1:
+    case "ERROR_REASON_INVALID_FIELD":
+      return ErrorReason.INVALID_FIELD;
+    case 2:
+    case "ERROR_REASON_SESSION_NOT_FOUND":
+      return ErrorReason.SESSION_NOT_FOUND;
+    case 3:
+    case "ERROR_REASON_SESSION_ENDED":
+      return ErrorReason.SESSION_ENDED;
+    case 4:
+    case "ERROR_REASON_NOT_HOLDER":
+      return ErrorReason.NOT_HOLDER;
+    case 5:
+    case "ERROR_REASON_HOLD_ENDED":
+      return ErrorReason.HOLD_ENDED;
+    case 6:
+    case "ERROR_REASON_TOKEN_MISMATCH":
+      return ErrorReason.TOKEN_MISMATCH;
+    case 7:
+    case "ERROR_REASON_CLAIM_OVERLAP":
+      return ErrorReason.CLAIM_OVERLAP;
+    case 8:
+    case "ERROR_REASON_CLAIM_ENDED":
+      return ErrorReason.CLAIM_ENDED;
+    case 9:
+    case "ERROR_REASON_STORE_UNAVAILABLE":
+      return ErrorReason.STORE_UNAVAILABLE;
+    case 10:
+    case "ERROR_REASON_LEASE_LOST":
+      return ErrorReason.LEASE_LOST;
+    case 11:
+    case "ERROR_REASON_DRAINING":
+      return ErrorReason.DRAINING;
+    case 12:
+    case "ERROR_REASON_LIMIT_REACHED":
+      return ErrorReason.LIMIT_REACHED;
+    case 13:
+    case "ERROR_REASON_NOT_ATTACHED":
+      return ErrorReason.NOT_ATTACHED;
+    case 14:
+    case "ERROR_REASON_OUTCOME_UNKNOWN":
+      return ErrorReason.OUTCOME_UNKNOWN;
+    case 15:
+    case "ERROR_REASON_LIMIT_MISMATCH":
+      return ErrorReason.LIMIT_MISMATCH;
+    case 16:
+    case "ERROR_REASON_LIMIT_UNKNOWN":
+      return ErrorReason.LIMIT_UNKNOWN;
+    case 17:
+    case "ERROR_REASON_TRANSFER_IMPOSSIBLE":
+      return ErrorReason.TRANSFER_IMPOSSIBLE;
+    case 18:
+    case "ERROR_REASON_TRANSFER_PENDING":
+      return ErrorReason.TRANSFER_PENDING;
+    case 19:
+    case "ERROR_REASON_TRANSFER_NOT_CONFIRMED":
+      return ErrorReason.TRANSFER_NOT_CONFIRMED;
+    case 20:
+    case "ERROR_REASON_NOT_LEADER":
+      return ErrorReason.NOT_LEADER;
+    case 21:
+    case "ERROR_REASON_STALE_ASSIGNMENT":
+      return ErrorReason.STALE_ASSIGNMENT;
+    case 22:
+    case "ERROR_REASON_CONFIG_CONFLICT":
+      return ErrorReason.CONFIG_CONFLICT;
+    case 23:
+    case "ERROR_REASON_NOT_MEMBER":
+      return ErrorReason.NOT_MEMBER;
+    case 24:
+    case "ERROR_REASON_OVERLOADED":
+      return ErrorReason.OVERLOADED;
+    case 25:
+    case "ERROR_REASON_LATE_ATTACHMENT":
+      return ErrorReason.LATE_ATTACHMENT;
+    case 26:
+    case "ERROR_REASON_UNAUTHENTICATED":
+      return ErrorReason.UNAUTHENTICATED;
+    case 27:
+    case "ERROR_REASON_PERMISSION_DENIED":
+      return ErrorReason.PERMISSION_DENIED;
+    case 28:
+    case "ERROR_REASON_SESSION_IN_USE":
+      return ErrorReason.SESSION_IN_USE;
+    case 29:
+    case "ERROR_REASON_ACQUIRE_CANCELLED":
+      return ErrorReason.ACQUIRE_CANCELLED;
+    case 30:
+    case "ERROR_REASON_SESSION_REOPENED":
+      return ErrorReason.SESSION_REOPENED;
+    case 31:
+    case "ERROR_REASON_DEADLINE_EXCEEDED":
+      return ErrorReason.DEADLINE_EXCEEDED;
+    case 32:
+    case "ERROR_REASON_CLIENT_SUPERSEDED":
+      return ErrorReason.CLIENT_SUPERSEDED;
+    case 33:
+    case "ERROR_REASON_MEMBERSHIP_OVERLAP":
+      return ErrorReason.MEMBERSHIP_OVERLAP;
+    case -1:
+    case "UNRECOGNIZED":
+    default:
+      return ErrorReason.UNRECOGNIZED;
+  }
+}
+
+export function errorReasonToNumber(object: ErrorReason): number {
+  switch (object) {
+    case ErrorReason.UNSPECIFIED:
+      return 0;
+    case ErrorReason.INVALID_FIELD:
+      return 1;
+    case ErrorReason.SESSION_NOT_FOUND:
+      return 2;
+    case ErrorReason.SESSION_ENDED:
+      return 3;
+    case ErrorReason.NOT_HOLDER:
+      return 4;
+    case ErrorReason.HOLD_ENDED:
+      return 5;
+    case ErrorReason.TOKEN_MISMATCH:
+      return 6;
+    case ErrorReason.CLAIM_OVERLAP:
+      return 7;
+    case ErrorReason.CLAIM_ENDED:
+      return 8;
+    case ErrorReason.STORE_UNAVAILABLE:
+      return 9;
+    case ErrorReason.LEASE_LOST:
+      return 10;
+    case ErrorReason.DRAINING:
+      return 11;
+    case ErrorReason.LIMIT_REACHED:
+      return 12;
+    case ErrorReason.NOT_ATTACHED:
+      return 13;
+    case ErrorReason.OUTCOME_UNKNOWN:
+      return 14;
+    case ErrorReason.LIMIT_MISMATCH:
+      return 15;
+    case ErrorReason.LIMIT_UNKNOWN:
+      return 16;
+    case ErrorReason.TRANSFER_IMPOSSIBLE:
+      return 17;
+    case ErrorReason.TRANSFER_PENDING:
+      return 18;
+    case ErrorReason.TRANSFER_NOT_CONFIRMED:
+      return 19;
+    case ErrorReason.NOT_LEADER:
+      return 20;
+    case ErrorReason.STALE_ASSIGNMENT:
+      return 21;
+    case ErrorReason.CONFIG_CONFLICT:
+      return 22;
+    case ErrorReason.NOT_MEMBER:
+      return 23;
+    case ErrorReason.OVERLOADED:
+      return 24;
+    case ErrorReason.LATE_ATTACHMENT:
+      return 25;
+    case ErrorReason.UNAUTHENTICATED:
+      return 26;
+    case ErrorReason.PERMISSION_DENIED:
+      return 27;
+    case ErrorReason.SESSION_IN_USE:
+      return 28;
+    case ErrorReason.ACQUIRE_CANCELLED:
+      return 29;
+    case ErrorReason.SESSION_REOPENED:
+      return 30;
+    case ErrorReason.DEADLINE_EXCEEDED:
+      return 31;
+    case ErrorReason.CLIENT_SUPERSEDED:
+      return 32;
+    case ErrorReason.MEMBERSHIP_OVERLAP:
+      return 33;
+    case ErrorReason.UNRECOGNIZED:
+    default:
+      return -1;
+  }
 }

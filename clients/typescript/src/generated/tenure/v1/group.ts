@@ -6,12 +6,7 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import type { handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { Duration } from "../../google/protobuf/duration.js";
-
-export const protobufPackage = "tenure.v1";
-
-export const protobufFileName = "tenure/v1/group.proto";
 
 /** A named set of members. */
 export interface Group {
@@ -68,7 +63,7 @@ export interface GroupMember {
   /** The owner label of that session. */
   owner: string;
   /** The metadata that the session attached to its membership. */
-  metadata: Map<string, string>;
+  metadata: { [key: string]: string };
   /** The leader's last assignment to this member: at most 16384 bytes. Unset: none since it joined. */
   assignment?: string | undefined;
 }
@@ -103,7 +98,7 @@ export interface JoinGroupRequest {
    * control characters, except line feed and tab in values. An existing membership keeps its metadata. The members of
    * one group attach at most 1048576 bytes together.
    */
-  metadata: Map<string, string>;
+  metadata: { [key: string]: string };
   /**
    * The opened_revision of the session that the caller means, as in AcquireRequest. Default (0): the session that has
    * the id.
@@ -563,7 +558,7 @@ export const GroupLeader: MessageFns<GroupLeader> = {
 };
 
 function createBaseGroupMember(): GroupMember {
-  return { number: 0n, sessionId: "", owner: "", metadata: new Map(), assignment: undefined };
+  return { number: 0n, sessionId: "", owner: "", metadata: {}, assignment: undefined };
 }
 
 export const GroupMember: MessageFns<GroupMember> = {
@@ -580,7 +575,7 @@ export const GroupMember: MessageFns<GroupMember> = {
     if (message.owner !== "") {
       writer.uint32(26).string(message.owner);
     }
-    message.metadata.forEach((value, key) => {
+    globalThis.Object.entries(message.metadata).forEach(([key, value]: [string, string]) => {
       GroupMember_MetadataEntry.encode({ key: key as any, value }, writer.uint32(34).fork()).join();
     });
     if (message.assignment !== undefined) {
@@ -633,7 +628,7 @@ export const GroupMember: MessageFns<GroupMember> = {
 
             const entry4 = GroupMember_MetadataEntry.decode(reader, reader.uint32());
             if (entry4.value !== undefined) {
-              message.metadata.set(entry4.key, entry4.value);
+              message.metadata[entry4.key] = entry4.value;
             }
             continue;
           }
@@ -665,15 +660,15 @@ export const GroupMember: MessageFns<GroupMember> = {
     message.number = (object.number !== undefined && object.number !== null) ? BigInt(object.number) : 0n;
     message.sessionId = object.sessionId ?? "";
     message.owner = object.owner ?? "";
-    message.metadata = (() => {
-      const m = new Map();
-      (object.metadata as Map<string, string> ?? new Map()).forEach((value, key) => {
+    message.metadata = (globalThis.Object.entries(object.metadata ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
         if (value !== undefined) {
-          m.set(key, globalThis.String(value));
+          acc[key] = globalThis.String(value);
         }
-      });
-      return m;
-    })();
+        return acc;
+      },
+      {},
+    );
     message.assignment = object.assignment ?? undefined;
     return message;
   },
@@ -747,15 +742,7 @@ export const GroupMember_MetadataEntry: MessageFns<GroupMember_MetadataEntry> = 
 };
 
 function createBaseJoinGroupRequest(): JoinGroupRequest {
-  return {
-    namespace: "",
-    group: "",
-    sessionId: "",
-    ttl: undefined,
-    owner: "",
-    metadata: new Map(),
-    openedRevision: 0n,
-  };
+  return { namespace: "", group: "", sessionId: "", ttl: undefined, owner: "", metadata: {}, openedRevision: 0n };
 }
 
 export const JoinGroupRequest: MessageFns<JoinGroupRequest> = {
@@ -775,7 +762,7 @@ export const JoinGroupRequest: MessageFns<JoinGroupRequest> = {
     if (message.owner !== "") {
       writer.uint32(42).string(message.owner);
     }
-    message.metadata.forEach((value, key) => {
+    globalThis.Object.entries(message.metadata).forEach(([key, value]: [string, string]) => {
       JoinGroupRequest_MetadataEntry.encode({ key: key as any, value }, writer.uint32(50).fork()).join();
     });
     if (message.openedRevision !== 0n) {
@@ -847,7 +834,7 @@ export const JoinGroupRequest: MessageFns<JoinGroupRequest> = {
 
             const entry6 = JoinGroupRequest_MetadataEntry.decode(reader, reader.uint32());
             if (entry6.value !== undefined) {
-              message.metadata.set(entry6.key, entry6.value);
+              message.metadata[entry6.key] = entry6.value;
             }
             continue;
           }
@@ -881,15 +868,15 @@ export const JoinGroupRequest: MessageFns<JoinGroupRequest> = {
     message.sessionId = object.sessionId ?? "";
     message.ttl = (object.ttl !== undefined && object.ttl !== null) ? Duration.fromPartial(object.ttl) : undefined;
     message.owner = object.owner ?? "";
-    message.metadata = (() => {
-      const m = new Map();
-      (object.metadata as Map<string, string> ?? new Map()).forEach((value, key) => {
+    message.metadata = (globalThis.Object.entries(object.metadata ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
         if (value !== undefined) {
-          m.set(key, globalThis.String(value));
+          acc[key] = globalThis.String(value);
         }
-      });
-      return m;
-    })();
+        return acc;
+      },
+      {},
+    );
     message.openedRevision = (object.openedRevision !== undefined && object.openedRevision !== null)
       ? BigInt(object.openedRevision)
       : 0n;
@@ -2015,111 +2002,85 @@ export const ListGroupsResponse: MessageFns<ListGroupsResponse> = {
  * no creation, and leaves only history behind when it has neither members nor a config. Its name is unrelated to a lock
  * of the same name.
  */
-export type GroupServiceService = typeof GroupServiceService;
-export const GroupServiceService = {
-  /**
-   * Makes a session a member until it leaves or ends. Repeating the call returns the existing membership, and renews
-   * the session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session,
-   * or 10000 groups in one namespace.
-   */
-  joinGroup: {
-    path: "/tenure.v1.GroupService/JoinGroup" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: JoinGroupRequest): Buffer => Buffer.from(JoinGroupRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): JoinGroupRequest => JoinGroupRequest.decode(value),
-    responseSerialize: (value: JoinGroupResponse): Buffer => Buffer.from(JoinGroupResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): JoinGroupResponse => JoinGroupResponse.decode(value),
-  },
-  /** Ends a membership. Repeating a leave that took effect is not an error. */
-  leaveGroup: {
-    path: "/tenure.v1.GroupService/LeaveGroup" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: LeaveGroupRequest): Buffer => Buffer.from(LeaveGroupRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): LeaveGroupRequest => LeaveGroupRequest.decode(value),
-    responseSerialize: (value: LeaveGroupResponse): Buffer => Buffer.from(LeaveGroupResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): LeaveGroupResponse => LeaveGroupResponse.decode(value),
-  },
-  /** Sets or clears the value that a group shares, by compare-and-set if requested. Needs neither a session nor members. */
-  configureGroup: {
-    path: "/tenure.v1.GroupService/ConfigureGroup" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: ConfigureGroupRequest): Buffer =>
-      Buffer.from(ConfigureGroupRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ConfigureGroupRequest => ConfigureGroupRequest.decode(value),
-    responseSerialize: (value: ConfigureGroupResponse): Buffer =>
-      Buffer.from(ConfigureGroupResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): ConfigureGroupResponse => ConfigureGroupResponse.decode(value),
-  },
-  /**
-   * Assigns a value to every member at once. Permitted only to the leader, and only while the group is in the state
-   * that the assignments were computed for. Repeating a call that took effect is not an error.
-   */
-  assignGroup: {
-    path: "/tenure.v1.GroupService/AssignGroup" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: AssignGroupRequest): Buffer => Buffer.from(AssignGroupRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): AssignGroupRequest => AssignGroupRequest.decode(value),
-    responseSerialize: (value: AssignGroupResponse): Buffer => Buffer.from(AssignGroupResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): AssignGroupResponse => AssignGroupResponse.decode(value),
-  },
-  /** Reads one group. A group that never had members is an empty group, not an error. */
-  getGroup: {
-    path: "/tenure.v1.GroupService/GetGroup" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: GetGroupRequest): Buffer => Buffer.from(GetGroupRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): GetGroupRequest => GetGroupRequest.decode(value),
-    responseSerialize: (value: GetGroupResponse): Buffer => Buffer.from(GetGroupResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): GetGroupResponse => GetGroupResponse.decode(value),
-  },
-  /** Lists the groups that have members or a config, in byte order of their names. */
-  listGroups: {
-    path: "/tenure.v1.GroupService/ListGroups" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: ListGroupsRequest): Buffer => Buffer.from(ListGroupsRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ListGroupsRequest => ListGroupsRequest.decode(value),
-    responseSerialize: (value: ListGroupsResponse): Buffer => Buffer.from(ListGroupsResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): ListGroupsResponse => ListGroupsResponse.decode(value),
+export type GroupServiceDefinition = typeof GroupServiceDefinition;
+export const GroupServiceDefinition = {
+  name: "GroupService",
+  fullName: "tenure.v1.GroupService",
+  methods: {
+    /**
+     * Makes a session a member until it leaves or ends. Repeating the call returns the existing membership, and renews
+     * the session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session,
+     * or 10000 groups in one namespace.
+     */
+    joinGroup: {
+      name: "JoinGroup",
+      requestType: JoinGroupRequest as typeof JoinGroupRequest,
+      requestStream: false,
+      responseType: JoinGroupResponse as typeof JoinGroupResponse,
+      responseStream: false,
+      options: {},
+    },
+    /** Ends a membership. Repeating a leave that took effect is not an error. */
+    leaveGroup: {
+      name: "LeaveGroup",
+      requestType: LeaveGroupRequest as typeof LeaveGroupRequest,
+      requestStream: false,
+      responseType: LeaveGroupResponse as typeof LeaveGroupResponse,
+      responseStream: false,
+      options: {},
+    },
+    /** Sets or clears the value that a group shares, by compare-and-set if requested. Needs neither a session nor members. */
+    configureGroup: {
+      name: "ConfigureGroup",
+      requestType: ConfigureGroupRequest as typeof ConfigureGroupRequest,
+      requestStream: false,
+      responseType: ConfigureGroupResponse as typeof ConfigureGroupResponse,
+      responseStream: false,
+      options: {},
+    },
+    /**
+     * Assigns a value to every member at once. Permitted only to the leader, and only while the group is in the state
+     * that the assignments were computed for. Repeating a call that took effect is not an error.
+     */
+    assignGroup: {
+      name: "AssignGroup",
+      requestType: AssignGroupRequest as typeof AssignGroupRequest,
+      requestStream: false,
+      responseType: AssignGroupResponse as typeof AssignGroupResponse,
+      responseStream: false,
+      options: {},
+    },
+    /** Reads one group. A group that never had members is an empty group, not an error. */
+    getGroup: {
+      name: "GetGroup",
+      requestType: GetGroupRequest as typeof GetGroupRequest,
+      requestStream: false,
+      responseType: GetGroupResponse as typeof GetGroupResponse,
+      responseStream: false,
+      options: {},
+    },
+    /** Lists the groups that have members or a config, in byte order of their names. */
+    listGroups: {
+      name: "ListGroups",
+      requestType: ListGroupsRequest as typeof ListGroupsRequest,
+      requestStream: false,
+      responseType: ListGroupsResponse as typeof ListGroupsResponse,
+      responseStream: false,
+      options: {},
+    },
   },
 } as const;
 
-export interface GroupServiceServer extends UntypedServiceImplementation {
-  /**
-   * Makes a session a member until it leaves or ends. Repeating the call returns the existing membership, and renews
-   * the session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session,
-   * or 10000 groups in one namespace.
-   */
-  joinGroup: handleUnaryCall<JoinGroupRequest, JoinGroupResponse>;
-  /** Ends a membership. Repeating a leave that took effect is not an error. */
-  leaveGroup: handleUnaryCall<LeaveGroupRequest, LeaveGroupResponse>;
-  /** Sets or clears the value that a group shares, by compare-and-set if requested. Needs neither a session nor members. */
-  configureGroup: handleUnaryCall<ConfigureGroupRequest, ConfigureGroupResponse>;
-  /**
-   * Assigns a value to every member at once. Permitted only to the leader, and only while the group is in the state
-   * that the assignments were computed for. Repeating a call that took effect is not an error.
-   */
-  assignGroup: handleUnaryCall<AssignGroupRequest, AssignGroupResponse>;
-  /** Reads one group. A group that never had members is an empty group, not an error. */
-  getGroup: handleUnaryCall<GetGroupRequest, GetGroupResponse>;
-  /** Lists the groups that have members or a config, in byte order of their names. */
-  listGroups: handleUnaryCall<ListGroupsRequest, ListGroupsResponse>;
-}
-
 type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
 
-export type DeepPartial<T> = T extends bigint ? string | number | bigint
+type DeepPartial<T> = T extends bigint ? string | number | bigint
   : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
   : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
   : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
   : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
   : Partial<T>;
 
-export interface MessageFns<T> {
+interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
   create(base?: DeepPartial<T>): T;

@@ -8,11 +8,7 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Duration } from "../../google/protobuf/duration.js";
 import { Timestamp } from "../../google/protobuf/timestamp.js";
-import { EndReason } from "./session.js";
-
-export const protobufPackage = "tenure.v1";
-
-export const protobufFileName = "tenure/v1/history.proto";
+import { EndReason, endReasonFromJSON, endReasonToNumber } from "./session.js";
 
 /** Requests a page of the history of a lock. */
 export interface ListHistoryRequest {
@@ -78,7 +74,7 @@ export interface HoldRecord {
   /** The session's owner label. */
   owner: string;
   /** The metadata that the caller of Acquire attached to the claim. */
-  metadata: Map<string, string>;
+  metadata: { [key: string]: string };
   /** The claim's priority among waiters. Default 0. */
   priority: number;
   /** When it was requested. */
@@ -422,7 +418,7 @@ function createBaseHoldRecord(): HoldRecord {
     token: 0n,
     sessionId: "",
     owner: "",
-    metadata: new Map(),
+    metadata: {},
     priority: 0,
     queuedTime: undefined,
     grantedTime: undefined,
@@ -432,7 +428,7 @@ function createBaseHoldRecord(): HoldRecord {
     longestPause: undefined,
     sinceRenewal: undefined,
     ttl: undefined,
-    endReason: 0,
+    endReason: EndReason.UNSPECIFIED,
     operator: "",
     note: "",
   };
@@ -461,7 +457,7 @@ export const HoldRecord: MessageFns<HoldRecord> = {
     if (message.owner !== "") {
       writer.uint32(42).string(message.owner);
     }
-    message.metadata.forEach((value, key) => {
+    globalThis.Object.entries(message.metadata).forEach(([key, value]: [string, string]) => {
       HoldRecord_MetadataEntry.encode({ key: key as any, value }, writer.uint32(50).fork()).join();
     });
     if (message.priority !== 0) {
@@ -491,8 +487,8 @@ export const HoldRecord: MessageFns<HoldRecord> = {
     if (message.ttl !== undefined) {
       Duration.encode(message.ttl, writer.uint32(122).fork()).join();
     }
-    if (message.endReason !== 0) {
-      writer.uint32(128).int32(message.endReason);
+    if (message.endReason !== EndReason.UNSPECIFIED) {
+      writer.uint32(128).int32(endReasonToNumber(message.endReason));
     }
     if (message.operator !== "") {
       writer.uint32(138).string(message.operator);
@@ -563,7 +559,7 @@ export const HoldRecord: MessageFns<HoldRecord> = {
 
             const entry6 = HoldRecord_MetadataEntry.decode(reader, reader.uint32());
             if (entry6.value !== undefined) {
-              message.metadata.set(entry6.key, entry6.value);
+              message.metadata[entry6.key] = entry6.value;
             }
             continue;
           }
@@ -644,7 +640,7 @@ export const HoldRecord: MessageFns<HoldRecord> = {
               break;
             }
 
-            message.endReason = reader.int32() as any;
+            message.endReason = endReasonFromJSON(reader.int32());
             continue;
           }
           case 17: {
@@ -685,15 +681,15 @@ export const HoldRecord: MessageFns<HoldRecord> = {
     message.token = (object.token !== undefined && object.token !== null) ? BigInt(object.token) : 0n;
     message.sessionId = object.sessionId ?? "";
     message.owner = object.owner ?? "";
-    message.metadata = (() => {
-      const m = new Map();
-      (object.metadata as Map<string, string> ?? new Map()).forEach((value, key) => {
+    message.metadata = (globalThis.Object.entries(object.metadata ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
         if (value !== undefined) {
-          m.set(key, globalThis.String(value));
+          acc[key] = globalThis.String(value);
         }
-      });
-      return m;
-    })();
+        return acc;
+      },
+      {},
+    );
     message.priority = object.priority ?? 0;
     message.queuedTime = object.queuedTime ?? undefined;
     message.grantedTime = object.grantedTime ?? undefined;
@@ -709,7 +705,7 @@ export const HoldRecord: MessageFns<HoldRecord> = {
       ? Duration.fromPartial(object.sinceRenewal)
       : undefined;
     message.ttl = (object.ttl !== undefined && object.ttl !== null) ? Duration.fromPartial(object.ttl) : undefined;
-    message.endReason = object.endReason ?? 0;
+    message.endReason = object.endReason ?? EndReason.UNSPECIFIED;
     message.operator = object.operator ?? "";
     message.note = object.note ?? "";
     return message;
@@ -872,7 +868,7 @@ export const HistoryLoss: MessageFns<HistoryLoss> = {
 
 type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
 
-export type DeepPartial<T> = T extends bigint ? string | number | bigint
+type DeepPartial<T> = T extends bigint ? string | number | bigint
   : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
   : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
   : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
@@ -891,7 +887,7 @@ function fromTimestamp(t: Timestamp): Date {
   return new globalThis.Date(millis);
 }
 
-export interface MessageFns<T> {
+interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
   create(base?: DeepPartial<T>): T;

@@ -6,14 +6,9 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import type { handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { Duration } from "../../google/protobuf/duration.js";
 import { ListHistoryRequest, ListHistoryResponse } from "./history.js";
-import { Claim, Mode } from "./session.js";
-
-export const protobufPackage = "tenure.v1";
-
-export const protobufFileName = "tenure/v1/lock.proto";
+import { Claim, Mode, modeFromJSON, modeToNumber } from "./session.js";
 
 /** A name that sessions hold or wait for. */
 export interface Lock {
@@ -101,7 +96,7 @@ export interface AcquireRequest {
    * Metadata to attach to the claim. At most 4096 bytes in total, keys and values together. Keys are not empty. No
    * control characters, except line feed and tab in values.
    */
-  metadata: Map<string, string>;
+  metadata: { [key: string]: string };
   /**
    * The minimum time after the grant during which these locks are not granted again, even if they are released earlier
    * or the session ends. Counted by the session's home, and restarted when the home changes. At most 24 h. Default: 0.
@@ -336,7 +331,7 @@ export interface UpdateClaimRequest {
    * The complete new metadata. At most 4096 bytes in total, keys and values together. Keys are not empty. No control
    * characters, except line feed and tab in values.
    */
-  metadata: Map<string, string>;
+  metadata: { [key: string]: string };
 }
 
 export interface UpdateClaimRequest_MetadataEntry {
@@ -712,10 +707,10 @@ function createBaseAcquireRequest(): AcquireRequest {
     wait: undefined,
     priority: 0,
     owner: "",
-    metadata: new Map(),
+    metadata: {},
     minHold: undefined,
     disconnectGrace: undefined,
-    mode: 0,
+    mode: Mode.UNSPECIFIED,
     permits: 0,
     limit: 0,
     openedRevision: 0n,
@@ -745,7 +740,7 @@ export const AcquireRequest: MessageFns<AcquireRequest> = {
     if (message.owner !== "") {
       writer.uint32(58).string(message.owner);
     }
-    message.metadata.forEach((value, key) => {
+    globalThis.Object.entries(message.metadata).forEach(([key, value]: [string, string]) => {
       AcquireRequest_MetadataEntry.encode({ key: key as any, value }, writer.uint32(66).fork()).join();
     });
     if (message.minHold !== undefined) {
@@ -754,8 +749,8 @@ export const AcquireRequest: MessageFns<AcquireRequest> = {
     if (message.disconnectGrace !== undefined) {
       Duration.encode(message.disconnectGrace, writer.uint32(82).fork()).join();
     }
-    if (message.mode !== 0) {
-      writer.uint32(88).int32(message.mode);
+    if (message.mode !== Mode.UNSPECIFIED) {
+      writer.uint32(88).int32(modeToNumber(message.mode));
     }
     if (message.permits !== 0) {
       writer.uint32(96).uint32(message.permits);
@@ -848,7 +843,7 @@ export const AcquireRequest: MessageFns<AcquireRequest> = {
 
             const entry8 = AcquireRequest_MetadataEntry.decode(reader, reader.uint32());
             if (entry8.value !== undefined) {
-              message.metadata.set(entry8.key, entry8.value);
+              message.metadata[entry8.key] = entry8.value;
             }
             continue;
           }
@@ -873,7 +868,7 @@ export const AcquireRequest: MessageFns<AcquireRequest> = {
               break;
             }
 
-            message.mode = reader.int32() as any;
+            message.mode = modeFromJSON(reader.int32());
             continue;
           }
           case 12: {
@@ -924,22 +919,22 @@ export const AcquireRequest: MessageFns<AcquireRequest> = {
     message.wait = (object.wait !== undefined && object.wait !== null) ? Duration.fromPartial(object.wait) : undefined;
     message.priority = object.priority ?? 0;
     message.owner = object.owner ?? "";
-    message.metadata = (() => {
-      const m = new Map();
-      (object.metadata as Map<string, string> ?? new Map()).forEach((value, key) => {
+    message.metadata = (globalThis.Object.entries(object.metadata ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
         if (value !== undefined) {
-          m.set(key, globalThis.String(value));
+          acc[key] = globalThis.String(value);
         }
-      });
-      return m;
-    })();
+        return acc;
+      },
+      {},
+    );
     message.minHold = (object.minHold !== undefined && object.minHold !== null)
       ? Duration.fromPartial(object.minHold)
       : undefined;
     message.disconnectGrace = (object.disconnectGrace !== undefined && object.disconnectGrace !== null)
       ? Duration.fromPartial(object.disconnectGrace)
       : undefined;
-    message.mode = object.mode ?? 0;
+    message.mode = object.mode ?? Mode.UNSPECIFIED;
     message.permits = object.permits ?? 0;
     message.limit = object.limit ?? 0;
     message.openedRevision = (object.openedRevision !== undefined && object.openedRevision !== null)
@@ -2222,7 +2217,7 @@ export const TransferResponse: MessageFns<TransferResponse> = {
 };
 
 function createBaseUpdateClaimRequest(): UpdateClaimRequest {
-  return { namespace: "", name: "", sessionId: "", token: 0n, metadata: new Map() };
+  return { namespace: "", name: "", sessionId: "", token: 0n, metadata: {} };
 }
 
 export const UpdateClaimRequest: MessageFns<UpdateClaimRequest> = {
@@ -2242,7 +2237,7 @@ export const UpdateClaimRequest: MessageFns<UpdateClaimRequest> = {
       }
       writer.uint32(32).uint64(message.token);
     }
-    message.metadata.forEach((value, key) => {
+    globalThis.Object.entries(message.metadata).forEach(([key, value]: [string, string]) => {
       UpdateClaimRequest_MetadataEntry.encode({ key: key as any, value }, writer.uint32(42).fork()).join();
     });
     return writer;
@@ -2300,7 +2295,7 @@ export const UpdateClaimRequest: MessageFns<UpdateClaimRequest> = {
 
             const entry5 = UpdateClaimRequest_MetadataEntry.decode(reader, reader.uint32());
             if (entry5.value !== undefined) {
-              message.metadata.set(entry5.key, entry5.value);
+              message.metadata[entry5.key] = entry5.value;
             }
             continue;
           }
@@ -2325,15 +2320,15 @@ export const UpdateClaimRequest: MessageFns<UpdateClaimRequest> = {
     message.name = object.name ?? "";
     message.sessionId = object.sessionId ?? "";
     message.token = (object.token !== undefined && object.token !== null) ? BigInt(object.token) : 0n;
-    message.metadata = (() => {
-      const m = new Map();
-      (object.metadata as Map<string, string> ?? new Map()).forEach((value, key) => {
+    message.metadata = (globalThis.Object.entries(object.metadata ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
         if (value !== undefined) {
-          m.set(key, globalThis.String(value));
+          acc[key] = globalThis.String(value);
         }
-      });
-      return m;
-    })();
+        return acc;
+      },
+      {},
+    );
     return message;
   },
 };
@@ -2903,197 +2898,143 @@ export const BlockedClaim: MessageFns<BlockedClaim> = {
 };
 
 /** Locks: names that sessions hold or wait for. A lock needs no creation, and leaves only history behind when idle. */
-export type LockServiceService = typeof LockServiceService;
-export const LockServiceService = {
-  /**
-   * Acquires one or several locks, all or nothing. If another session holds them, the reply says so; that is not an
-   * error. Repeating the call with the same session and names returns the existing claim and renews the session. The
-   * call may go to any server, even while another server renews the session or has an earlier call for the same claim
-   * open: the wait belongs to the latest call. If a call ends without a reply, its claim is cancelled after the
-   * server's reattach time (5 s), even if it was granted in the meantime, unless the session has repeated
-   * the Acquire or acted on the claim by then. A grant whose server died with the call, or whose reply was lost in
-   * transit, remains until its session ends.
-   */
-  acquire: {
-    path: "/tenure.v1.LockService/Acquire" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: AcquireRequest): Buffer => Buffer.from(AcquireRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): AcquireRequest => AcquireRequest.decode(value),
-    responseSerialize: (value: AcquireResponse): Buffer => Buffer.from(AcquireResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): AcquireResponse => AcquireResponse.decode(value),
-  },
-  /** Releases a hold. Repeating a release that took effect is not an error. */
-  release: {
-    path: "/tenure.v1.LockService/Release" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: ReleaseRequest): Buffer => Buffer.from(ReleaseRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ReleaseRequest => ReleaseRequest.decode(value),
-    responseSerialize: (value: ReleaseResponse): Buffer => Buffer.from(ReleaseResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): ReleaseResponse => ReleaseResponse.decode(value),
-  },
-  /**
-   * Leaves the queue, or releases the hold if it was granted in the meantime. Afterwards the session has no claim to
-   * exactly these names, and an Acquire for them that a server received earlier no longer takes effect: it is rejected
-   * (ACQUIRE_CANCELLED). A cancel without a reply may arrive later, and cancel the session's next claim for these
-   * names.
-   */
-  cancelAcquire: {
-    path: "/tenure.v1.LockService/CancelAcquire" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: CancelAcquireRequest): Buffer => Buffer.from(CancelAcquireRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): CancelAcquireRequest => CancelAcquireRequest.decode(value),
-    responseSerialize: (value: CancelAcquireResponse): Buffer =>
-      Buffer.from(CancelAcquireResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): CancelAcquireResponse => CancelAcquireResponse.decode(value),
-  },
-  /** Reads one lock. A lock that was never requested is an idle lock, not an error. */
-  getLock: {
-    path: "/tenure.v1.LockService/GetLock" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: GetLockRequest): Buffer => Buffer.from(GetLockRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): GetLockRequest => GetLockRequest.decode(value),
-    responseSerialize: (value: GetLockResponse): Buffer => Buffer.from(GetLockResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): GetLockResponse => GetLockResponse.decode(value),
-  },
-  /** Lists the locks that are held or waited for, in byte order of their names. */
-  listLocks: {
-    path: "/tenure.v1.LockService/ListLocks" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: ListLocksRequest): Buffer => Buffer.from(ListLocksRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ListLocksRequest => ListLocksRequest.decode(value),
-    responseSerialize: (value: ListLocksResponse): Buffer => Buffer.from(ListLocksResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): ListLocksResponse => ListLocksResponse.decode(value),
-  },
-  /** Ends the hold of a lock without its holder's consent. For operators; recorded in history. */
-  evict: {
-    path: "/tenure.v1.LockService/Evict" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: EvictRequest): Buffer => Buffer.from(EvictRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): EvictRequest => EvictRequest.decode(value),
-    responseSerialize: (value: EvictResponse): Buffer => Buffer.from(EvictResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): EvictResponse => EvictResponse.decode(value),
-  },
-  /**
-   * Hands a hold over to a waiter as planned: in one step, with a higher token, and without a gap in which the lock has
-   * no holder. The holder is asked to stop, and confirms by releasing the hold; if it does not confirm in time, it
-   * keeps the hold. The reply follows when the handoff is complete.
-   */
-  transfer: {
-    path: "/tenure.v1.LockService/Transfer" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: TransferRequest): Buffer => Buffer.from(TransferRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): TransferRequest => TransferRequest.decode(value),
-    responseSerialize: (value: TransferResponse): Buffer => Buffer.from(TransferResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): TransferResponse => TransferResponse.decode(value),
-  },
-  /** Replaces the metadata of a hold. */
-  updateClaim: {
-    path: "/tenure.v1.LockService/UpdateClaim" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: UpdateClaimRequest): Buffer => Buffer.from(UpdateClaimRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): UpdateClaimRequest => UpdateClaimRequest.decode(value),
-    responseSerialize: (value: UpdateClaimResponse): Buffer => Buffer.from(UpdateClaimResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): UpdateClaimResponse => UpdateClaimResponse.decode(value),
-  },
-  /** Configures the rules for claims to a lock, whether or not it has any claims. For operators; recorded in history. */
-  configureLock: {
-    path: "/tenure.v1.LockService/ConfigureLock" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: ConfigureLockRequest): Buffer => Buffer.from(ConfigureLockRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ConfigureLockRequest => ConfigureLockRequest.decode(value),
-    responseSerialize: (value: ConfigureLockResponse): Buffer =>
-      Buffer.from(ConfigureLockResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): ConfigureLockResponse => ConfigureLockResponse.decode(value),
-  },
-  /** Lists the waiting claims in the order in which they were created, each with the claims that it waits for. */
-  listBlocked: {
-    path: "/tenure.v1.LockService/ListBlocked" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: ListBlockedRequest): Buffer => Buffer.from(ListBlockedRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ListBlockedRequest => ListBlockedRequest.decode(value),
-    responseSerialize: (value: ListBlockedResponse): Buffer => Buffer.from(ListBlockedResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): ListBlockedResponse => ListBlockedResponse.decode(value),
-  },
-  /**
-   * Lists the holds of a lock, newest first: start, end, token, and the reason for the end. It reaches as far back as
-   * history is kept (the server's history_retention), and omits claims that only waited.
-   */
-  listHistory: {
-    path: "/tenure.v1.LockService/ListHistory" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: ListHistoryRequest): Buffer => Buffer.from(ListHistoryRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ListHistoryRequest => ListHistoryRequest.decode(value),
-    responseSerialize: (value: ListHistoryResponse): Buffer => Buffer.from(ListHistoryResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): ListHistoryResponse => ListHistoryResponse.decode(value),
+export type LockServiceDefinition = typeof LockServiceDefinition;
+export const LockServiceDefinition = {
+  name: "LockService",
+  fullName: "tenure.v1.LockService",
+  methods: {
+    /**
+     * Acquires one or several locks, all or nothing. If another session holds them, the reply says so; that is not an
+     * error. Repeating the call with the same session and names returns the existing claim and renews the session. The
+     * call may go to any server, even while another server renews the session or has an earlier call for the same claim
+     * open: the wait belongs to the latest call. If a call ends without a reply, its claim is cancelled after the
+     * server's reattach time (5 s), even if it was granted in the meantime, unless the session has repeated
+     * the Acquire or acted on the claim by then. A grant whose server died with the call, or whose reply was lost in
+     * transit, remains until its session ends.
+     */
+    acquire: {
+      name: "Acquire",
+      requestType: AcquireRequest as typeof AcquireRequest,
+      requestStream: false,
+      responseType: AcquireResponse as typeof AcquireResponse,
+      responseStream: false,
+      options: {},
+    },
+    /** Releases a hold. Repeating a release that took effect is not an error. */
+    release: {
+      name: "Release",
+      requestType: ReleaseRequest as typeof ReleaseRequest,
+      requestStream: false,
+      responseType: ReleaseResponse as typeof ReleaseResponse,
+      responseStream: false,
+      options: {},
+    },
+    /**
+     * Leaves the queue, or releases the hold if it was granted in the meantime. Afterwards the session has no claim to
+     * exactly these names, and an Acquire for them that a server received earlier no longer takes effect: it is rejected
+     * (ACQUIRE_CANCELLED). A cancel without a reply may arrive later, and cancel the session's next claim for these
+     * names.
+     */
+    cancelAcquire: {
+      name: "CancelAcquire",
+      requestType: CancelAcquireRequest as typeof CancelAcquireRequest,
+      requestStream: false,
+      responseType: CancelAcquireResponse as typeof CancelAcquireResponse,
+      responseStream: false,
+      options: {},
+    },
+    /** Reads one lock. A lock that was never requested is an idle lock, not an error. */
+    getLock: {
+      name: "GetLock",
+      requestType: GetLockRequest as typeof GetLockRequest,
+      requestStream: false,
+      responseType: GetLockResponse as typeof GetLockResponse,
+      responseStream: false,
+      options: {},
+    },
+    /** Lists the locks that are held or waited for, in byte order of their names. */
+    listLocks: {
+      name: "ListLocks",
+      requestType: ListLocksRequest as typeof ListLocksRequest,
+      requestStream: false,
+      responseType: ListLocksResponse as typeof ListLocksResponse,
+      responseStream: false,
+      options: {},
+    },
+    /** Ends the hold of a lock without its holder's consent. For operators; recorded in history. */
+    evict: {
+      name: "Evict",
+      requestType: EvictRequest as typeof EvictRequest,
+      requestStream: false,
+      responseType: EvictResponse as typeof EvictResponse,
+      responseStream: false,
+      options: {},
+    },
+    /**
+     * Hands a hold over to a waiter as planned: in one step, with a higher token, and without a gap in which the lock has
+     * no holder. The holder is asked to stop, and confirms by releasing the hold; if it does not confirm in time, it
+     * keeps the hold. The reply follows when the handoff is complete.
+     */
+    transfer: {
+      name: "Transfer",
+      requestType: TransferRequest as typeof TransferRequest,
+      requestStream: false,
+      responseType: TransferResponse as typeof TransferResponse,
+      responseStream: false,
+      options: {},
+    },
+    /** Replaces the metadata of a hold. */
+    updateClaim: {
+      name: "UpdateClaim",
+      requestType: UpdateClaimRequest as typeof UpdateClaimRequest,
+      requestStream: false,
+      responseType: UpdateClaimResponse as typeof UpdateClaimResponse,
+      responseStream: false,
+      options: {},
+    },
+    /** Configures the rules for claims to a lock, whether or not it has any claims. For operators; recorded in history. */
+    configureLock: {
+      name: "ConfigureLock",
+      requestType: ConfigureLockRequest as typeof ConfigureLockRequest,
+      requestStream: false,
+      responseType: ConfigureLockResponse as typeof ConfigureLockResponse,
+      responseStream: false,
+      options: {},
+    },
+    /** Lists the waiting claims in the order in which they were created, each with the claims that it waits for. */
+    listBlocked: {
+      name: "ListBlocked",
+      requestType: ListBlockedRequest as typeof ListBlockedRequest,
+      requestStream: false,
+      responseType: ListBlockedResponse as typeof ListBlockedResponse,
+      responseStream: false,
+      options: {},
+    },
+    /**
+     * Lists the holds of a lock, newest first: start, end, token, and the reason for the end. It reaches as far back as
+     * history is kept (the server's history_retention), and omits claims that only waited.
+     */
+    listHistory: {
+      name: "ListHistory",
+      requestType: ListHistoryRequest as typeof ListHistoryRequest,
+      requestStream: false,
+      responseType: ListHistoryResponse as typeof ListHistoryResponse,
+      responseStream: false,
+      options: {},
+    },
   },
 } as const;
 
-export interface LockServiceServer extends UntypedServiceImplementation {
-  /**
-   * Acquires one or several locks, all or nothing. If another session holds them, the reply says so; that is not an
-   * error. Repeating the call with the same session and names returns the existing claim and renews the session. The
-   * call may go to any server, even while another server renews the session or has an earlier call for the same claim
-   * open: the wait belongs to the latest call. If a call ends without a reply, its claim is cancelled after the
-   * server's reattach time (5 s), even if it was granted in the meantime, unless the session has repeated
-   * the Acquire or acted on the claim by then. A grant whose server died with the call, or whose reply was lost in
-   * transit, remains until its session ends.
-   */
-  acquire: handleUnaryCall<AcquireRequest, AcquireResponse>;
-  /** Releases a hold. Repeating a release that took effect is not an error. */
-  release: handleUnaryCall<ReleaseRequest, ReleaseResponse>;
-  /**
-   * Leaves the queue, or releases the hold if it was granted in the meantime. Afterwards the session has no claim to
-   * exactly these names, and an Acquire for them that a server received earlier no longer takes effect: it is rejected
-   * (ACQUIRE_CANCELLED). A cancel without a reply may arrive later, and cancel the session's next claim for these
-   * names.
-   */
-  cancelAcquire: handleUnaryCall<CancelAcquireRequest, CancelAcquireResponse>;
-  /** Reads one lock. A lock that was never requested is an idle lock, not an error. */
-  getLock: handleUnaryCall<GetLockRequest, GetLockResponse>;
-  /** Lists the locks that are held or waited for, in byte order of their names. */
-  listLocks: handleUnaryCall<ListLocksRequest, ListLocksResponse>;
-  /** Ends the hold of a lock without its holder's consent. For operators; recorded in history. */
-  evict: handleUnaryCall<EvictRequest, EvictResponse>;
-  /**
-   * Hands a hold over to a waiter as planned: in one step, with a higher token, and without a gap in which the lock has
-   * no holder. The holder is asked to stop, and confirms by releasing the hold; if it does not confirm in time, it
-   * keeps the hold. The reply follows when the handoff is complete.
-   */
-  transfer: handleUnaryCall<TransferRequest, TransferResponse>;
-  /** Replaces the metadata of a hold. */
-  updateClaim: handleUnaryCall<UpdateClaimRequest, UpdateClaimResponse>;
-  /** Configures the rules for claims to a lock, whether or not it has any claims. For operators; recorded in history. */
-  configureLock: handleUnaryCall<ConfigureLockRequest, ConfigureLockResponse>;
-  /** Lists the waiting claims in the order in which they were created, each with the claims that it waits for. */
-  listBlocked: handleUnaryCall<ListBlockedRequest, ListBlockedResponse>;
-  /**
-   * Lists the holds of a lock, newest first: start, end, token, and the reason for the end. It reaches as far back as
-   * history is kept (the server's history_retention), and omits claims that only waited.
-   */
-  listHistory: handleUnaryCall<ListHistoryRequest, ListHistoryResponse>;
-}
-
 type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
 
-export type DeepPartial<T> = T extends bigint ? string | number | bigint
+type DeepPartial<T> = T extends bigint ? string | number | bigint
   : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
   : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
   : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
   : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
   : Partial<T>;
 
-export interface MessageFns<T> {
+interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
   create(base?: DeepPartial<T>): T;

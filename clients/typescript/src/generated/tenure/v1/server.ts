@@ -6,12 +6,7 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import type { handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { Duration } from "../../google/protobuf/duration.js";
-
-export const protobufPackage = "tenure.v1";
-
-export const protobufFileName = "tenure/v1/server.proto";
 
 /** One run of a server. */
 export interface Server {
@@ -398,41 +393,36 @@ export const ListServersResponse: MessageFns<ListServersResponse> = {
 };
 
 /** The servers, for operators: which are present, which sessions they serve, and the state of the database. */
-export type ServerServiceService = typeof ServerServiceService;
-export const ServerServiceService = {
-  /**
-   * Lists the servers on this database, as the replying server sees them: the live ones, and the dead ones whose
-   * sessions have not been adopted yet.
-   */
-  listServers: {
-    path: "/tenure.v1.ServerService/ListServers" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: ListServersRequest): Buffer => Buffer.from(ListServersRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ListServersRequest => ListServersRequest.decode(value),
-    responseSerialize: (value: ListServersResponse): Buffer => Buffer.from(ListServersResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): ListServersResponse => ListServersResponse.decode(value),
+export type ServerServiceDefinition = typeof ServerServiceDefinition;
+export const ServerServiceDefinition = {
+  name: "ServerService",
+  fullName: "tenure.v1.ServerService",
+  methods: {
+    /**
+     * Lists the servers on this database, as the replying server sees them: the live ones, and the dead ones whose
+     * sessions have not been adopted yet.
+     */
+    listServers: {
+      name: "ListServers",
+      requestType: ListServersRequest as typeof ListServersRequest,
+      requestStream: false,
+      responseType: ListServersResponse as typeof ListServersResponse,
+      responseStream: false,
+      options: {},
+    },
   },
 } as const;
 
-export interface ServerServiceServer extends UntypedServiceImplementation {
-  /**
-   * Lists the servers on this database, as the replying server sees them: the live ones, and the dead ones whose
-   * sessions have not been adopted yet.
-   */
-  listServers: handleUnaryCall<ListServersRequest, ListServersResponse>;
-}
-
 type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
 
-export type DeepPartial<T> = T extends bigint ? string | number | bigint
+type DeepPartial<T> = T extends bigint ? string | number | bigint
   : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
   : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
   : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
   : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
   : Partial<T>;
 
-export interface MessageFns<T> {
+interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
   create(base?: DeepPartial<T>): T;

@@ -6,54 +6,211 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import type { handleBidiStreamingCall, handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { Duration } from "../../google/protobuf/duration.js";
 import { Timestamp } from "../../google/protobuf/timestamp.js";
 
-export const protobufPackage = "tenure.v1";
-
-export const protobufFileName = "tenure/v1/session.proto";
-
 /** Which claims can share their locks. */
-export enum Mode {
+export const Mode = {
   /** UNSPECIFIED - As MODE_EXCLUSIVE. */
-  UNSPECIFIED = 0,
+  UNSPECIFIED: "MODE_UNSPECIFIED",
   /** EXCLUSIVE - The locks are not shared. */
-  EXCLUSIVE = 1,
+  EXCLUSIVE: "MODE_EXCLUSIVE",
   /** SHARED - Shared with other claims of this mode. While an exclusive claim waits, later shared claims wait behind it. */
-  SHARED = 2,
+  SHARED: "MODE_SHARED",
   /** PERMITS - Shared with other claims of this mode, up to the lock's limit of permits: a semaphore. */
-  PERMITS = 3,
+  PERMITS: "MODE_PERMITS",
+  UNRECOGNIZED: "UNRECOGNIZED",
+} as const;
+
+export type Mode = typeof Mode[keyof typeof Mode];
+
+export namespace Mode {
+  export type UNSPECIFIED = typeof Mode.UNSPECIFIED;
+  export type EXCLUSIVE = typeof Mode.EXCLUSIVE;
+  export type SHARED = typeof Mode.SHARED;
+  export type PERMITS = typeof Mode.PERMITS;
+  export type UNRECOGNIZED = typeof Mode.UNRECOGNIZED;
+}
+
+export function modeFromJSON(object: any): Mode {
+  switch (object) {
+    case 0:
+    case "MODE_UNSPECIFIED":
+      return Mode.UNSPECIFIED;
+    case 1:
+    case "MODE_EXCLUSIVE":
+      return Mode.EXCLUSIVE;
+    case 2:
+    case "MODE_SHARED":
+      return Mode.SHARED;
+    case 3:
+    case "MODE_PERMITS":
+      return Mode.PERMITS;
+    case -1:
+    case "UNRECOGNIZED":
+    default:
+      return Mode.UNRECOGNIZED;
+  }
+}
+
+export function modeToNumber(object: Mode): number {
+  switch (object) {
+    case Mode.UNSPECIFIED:
+      return 0;
+    case Mode.EXCLUSIVE:
+      return 1;
+    case Mode.SHARED:
+      return 2;
+    case Mode.PERMITS:
+      return 3;
+    case Mode.UNRECOGNIZED:
+    default:
+      return -1;
+  }
 }
 
 /** The states of a claim. */
-export enum ClaimState {
+export const ClaimState = {
   /** UNSPECIFIED - Never sent. */
-  UNSPECIFIED = 0,
+  UNSPECIFIED: "CLAIM_STATE_UNSPECIFIED",
   /** WAITING - The claim is in the queue. */
-  WAITING = 1,
+  WAITING: "CLAIM_STATE_WAITING",
   /** HELD - Granted: the session holds the locks. */
-  HELD = 2,
+  HELD: "CLAIM_STATE_HELD",
   /** LINGERING - Released before its minimum hold was over: the locks have no holder, and are not granted yet. */
-  LINGERING = 3,
+  LINGERING: "CLAIM_STATE_LINGERING",
+  UNRECOGNIZED: "UNRECOGNIZED",
+} as const;
+
+export type ClaimState = typeof ClaimState[keyof typeof ClaimState];
+
+export namespace ClaimState {
+  export type UNSPECIFIED = typeof ClaimState.UNSPECIFIED;
+  export type WAITING = typeof ClaimState.WAITING;
+  export type HELD = typeof ClaimState.HELD;
+  export type LINGERING = typeof ClaimState.LINGERING;
+  export type UNRECOGNIZED = typeof ClaimState.UNRECOGNIZED;
+}
+
+export function claimStateFromJSON(object: any): ClaimState {
+  switch (object) {
+    case 0:
+    case "CLAIM_STATE_UNSPECIFIED":
+      return ClaimState.UNSPECIFIED;
+    case 1:
+    case "CLAIM_STATE_WAITING":
+      return ClaimState.WAITING;
+    case 2:
+    case "CLAIM_STATE_HELD":
+      return ClaimState.HELD;
+    case 3:
+    case "CLAIM_STATE_LINGERING":
+      return ClaimState.LINGERING;
+    case -1:
+    case "UNRECOGNIZED":
+    default:
+      return ClaimState.UNRECOGNIZED;
+  }
+}
+
+export function claimStateToNumber(object: ClaimState): number {
+  switch (object) {
+    case ClaimState.UNSPECIFIED:
+      return 0;
+    case ClaimState.WAITING:
+      return 1;
+    case ClaimState.HELD:
+      return 2;
+    case ClaimState.LINGERING:
+      return 3;
+    case ClaimState.UNRECOGNIZED:
+    default:
+      return -1;
+  }
 }
 
 /** The reason why a claim or a session ended. */
-export enum EndReason {
+export const EndReason = {
   /** UNSPECIFIED - Never sent. */
-  UNSPECIFIED = 0,
+  UNSPECIFIED: "END_REASON_UNSPECIFIED",
   /** RELEASED - The holder released the claim, or the waiter cancelled it. */
-  RELEASED = 1,
+  RELEASED: "END_REASON_RELEASED",
   /** EXPIRED - The session's TTL passed without a renewal. */
-  EXPIRED = 2,
+  EXPIRED: "END_REASON_EXPIRED",
   /** DISCONNECTED - The session's stream broke and its disconnect grace passed, or no caller was present to receive a grant. */
-  DISCONNECTED = 3,
+  DISCONNECTED: "END_REASON_DISCONNECTED",
   /** CLOSED - The client closed the session. */
-  CLOSED = 4,
+  CLOSED: "END_REASON_CLOSED",
   /** EVICTED - An operator ended it. */
-  EVICTED = 5,
+  EVICTED: "END_REASON_EVICTED",
   /** TRANSFERRED - The hold was handed over to another waiter as planned. */
-  TRANSFERRED = 6,
+  TRANSFERRED: "END_REASON_TRANSFERRED",
+  UNRECOGNIZED: "UNRECOGNIZED",
+} as const;
+
+export type EndReason = typeof EndReason[keyof typeof EndReason];
+
+export namespace EndReason {
+  export type UNSPECIFIED = typeof EndReason.UNSPECIFIED;
+  export type RELEASED = typeof EndReason.RELEASED;
+  export type EXPIRED = typeof EndReason.EXPIRED;
+  export type DISCONNECTED = typeof EndReason.DISCONNECTED;
+  export type CLOSED = typeof EndReason.CLOSED;
+  export type EVICTED = typeof EndReason.EVICTED;
+  export type TRANSFERRED = typeof EndReason.TRANSFERRED;
+  export type UNRECOGNIZED = typeof EndReason.UNRECOGNIZED;
+}
+
+export function endReasonFromJSON(object: any): EndReason {
+  switch (object) {
+    case 0:
+    case "END_REASON_UNSPECIFIED":
+      return EndReason.UNSPECIFIED;
+    case 1:
+    case "END_REASON_RELEASED":
+      return EndReason.RELEASED;
+    case 2:
+    case "END_REASON_EXPIRED":
+      return EndReason.EXPIRED;
+    case 3:
+    case "END_REASON_DISCONNECTED":
+      return EndReason.DISCONNECTED;
+    case 4:
+    case "END_REASON_CLOSED":
+      return EndReason.CLOSED;
+    case 5:
+    case "END_REASON_EVICTED":
+      return EndReason.EVICTED;
+    case 6:
+    case "END_REASON_TRANSFERRED":
+      return EndReason.TRANSFERRED;
+    case -1:
+    case "UNRECOGNIZED":
+    default:
+      return EndReason.UNRECOGNIZED;
+  }
+}
+
+export function endReasonToNumber(object: EndReason): number {
+  switch (object) {
+    case EndReason.UNSPECIFIED:
+      return 0;
+    case EndReason.RELEASED:
+      return 1;
+    case EndReason.EXPIRED:
+      return 2;
+    case EndReason.DISCONNECTED:
+      return 3;
+    case EndReason.CLOSED:
+      return 4;
+    case EndReason.EVICTED:
+      return 5;
+    case EndReason.TRANSFERRED:
+      return 6;
+    case EndReason.UNRECOGNIZED:
+    default:
+      return -1;
+  }
 }
 
 /** The presence of one client. */
@@ -72,7 +229,7 @@ export interface Session {
   /** A display name for people: a host, a pod, a job. 0 to 255 bytes. */
   owner: string;
   /** Labels for people and tools. At most 4096 bytes in total, keys and values together. */
-  metadata: Map<string, string>;
+  metadata: { [key: string]: string };
   /** The server that accepts this session's renewals, as the number generated at each start of a server. */
   home: bigint;
   /**
@@ -122,7 +279,7 @@ export interface Claim {
   /** The session's owner label. */
   owner: string;
   /** The metadata that the caller of Acquire attached to the claim. */
-  metadata: Map<string, string>;
+  metadata: { [key: string]: string };
   /** Waiters of higher priority are served first. Default: 0. */
   priority: number;
   /**
@@ -199,7 +356,7 @@ export interface OpenSessionRequest {
    * Labels. At most 4096 bytes in total, keys and values together. Keys are not empty. No control characters, except
    * line feed and tab in values.
    */
-  metadata: Map<string, string>;
+  metadata: { [key: string]: string };
   /**
    * How long the session outlives the ClientService stream that it is attached to, if the stream breaks or its client
    * ends it and the session has not been attached to another stream by then: 100 ms to the ttl. A stream that a server
@@ -351,7 +508,7 @@ export interface Refusal {
   /** The error message, for people. */
   message: string;
   /** The metadata, as in google.rpc.ErrorInfo. */
-  metadata: Map<string, string>;
+  metadata: { [key: string]: string };
 }
 
 export interface Refusal_MetadataEntry {
@@ -365,7 +522,7 @@ function createBaseSession(): Session {
     openedRevision: 0n,
     ttl: undefined,
     owner: "",
-    metadata: new Map(),
+    metadata: {},
     home: 0n,
     claims: [],
     remaining: undefined,
@@ -392,7 +549,7 @@ export const Session: MessageFns<Session> = {
     if (message.owner !== "") {
       writer.uint32(34).string(message.owner);
     }
-    message.metadata.forEach((value, key) => {
+    globalThis.Object.entries(message.metadata).forEach(([key, value]: [string, string]) => {
       Session_MetadataEntry.encode({ key: key as any, value }, writer.uint32(42).fork()).join();
     });
     if (message.home !== 0n) {
@@ -474,7 +631,7 @@ export const Session: MessageFns<Session> = {
 
             const entry5 = Session_MetadataEntry.decode(reader, reader.uint32());
             if (entry5.value !== undefined) {
-              message.metadata.set(entry5.key, entry5.value);
+              message.metadata[entry5.key] = entry5.value;
             }
             continue;
           }
@@ -549,15 +706,15 @@ export const Session: MessageFns<Session> = {
       : 0n;
     message.ttl = (object.ttl !== undefined && object.ttl !== null) ? Duration.fromPartial(object.ttl) : undefined;
     message.owner = object.owner ?? "";
-    message.metadata = (() => {
-      const m = new Map();
-      (object.metadata as Map<string, string> ?? new Map()).forEach((value, key) => {
+    message.metadata = (globalThis.Object.entries(object.metadata ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
         if (value !== undefined) {
-          m.set(key, globalThis.String(value));
+          acc[key] = globalThis.String(value);
         }
-      });
-      return m;
-    })();
+        return acc;
+      },
+      {},
+    );
     message.home = (object.home !== undefined && object.home !== null) ? BigInt(object.home) : 0n;
     message.claims = object.claims?.map((e) => Claim.fromPartial(e)) || [];
     message.remaining = (object.remaining !== undefined && object.remaining !== null)
@@ -645,14 +802,14 @@ function createBaseClaim(): Claim {
   return {
     id: 0n,
     names: [],
-    state: 0,
+    state: ClaimState.UNSPECIFIED,
     token: 0n,
     sessionId: "",
     owner: "",
-    metadata: new Map(),
+    metadata: {},
     priority: 0,
     minHold: undefined,
-    mode: 0,
+    mode: Mode.UNSPECIFIED,
     permits: 0,
     limit: 0,
     transfer: undefined,
@@ -672,8 +829,8 @@ export const Claim: MessageFns<Claim> = {
     for (const v of message.names) {
       writer.uint32(18).string(v!);
     }
-    if (message.state !== 0) {
-      writer.uint32(24).int32(message.state);
+    if (message.state !== ClaimState.UNSPECIFIED) {
+      writer.uint32(24).int32(claimStateToNumber(message.state));
     }
     if (message.token !== 0n) {
       if (BigInt.asUintN(64, message.token) !== message.token) {
@@ -687,7 +844,7 @@ export const Claim: MessageFns<Claim> = {
     if (message.owner !== "") {
       writer.uint32(50).string(message.owner);
     }
-    message.metadata.forEach((value, key) => {
+    globalThis.Object.entries(message.metadata).forEach(([key, value]: [string, string]) => {
       Claim_MetadataEntry.encode({ key: key as any, value }, writer.uint32(58).fork()).join();
     });
     if (message.priority !== 0) {
@@ -696,8 +853,8 @@ export const Claim: MessageFns<Claim> = {
     if (message.minHold !== undefined) {
       Duration.encode(message.minHold, writer.uint32(74).fork()).join();
     }
-    if (message.mode !== 0) {
-      writer.uint32(80).int32(message.mode);
+    if (message.mode !== Mode.UNSPECIFIED) {
+      writer.uint32(80).int32(modeToNumber(message.mode));
     }
     if (message.permits !== 0) {
       writer.uint32(88).uint32(message.permits);
@@ -751,7 +908,7 @@ export const Claim: MessageFns<Claim> = {
               break;
             }
 
-            message.state = reader.int32() as any;
+            message.state = claimStateFromJSON(reader.int32());
             continue;
           }
           case 4: {
@@ -785,7 +942,7 @@ export const Claim: MessageFns<Claim> = {
 
             const entry7 = Claim_MetadataEntry.decode(reader, reader.uint32());
             if (entry7.value !== undefined) {
-              message.metadata.set(entry7.key, entry7.value);
+              message.metadata[entry7.key] = entry7.value;
             }
             continue;
           }
@@ -810,7 +967,7 @@ export const Claim: MessageFns<Claim> = {
               break;
             }
 
-            message.mode = reader.int32() as any;
+            message.mode = modeFromJSON(reader.int32());
             continue;
           }
           case 11: {
@@ -872,24 +1029,24 @@ export const Claim: MessageFns<Claim> = {
     const message = createBaseClaim();
     message.id = (object.id !== undefined && object.id !== null) ? BigInt(object.id) : 0n;
     message.names = object.names?.map((e) => e) || [];
-    message.state = object.state ?? 0;
+    message.state = object.state ?? ClaimState.UNSPECIFIED;
     message.token = (object.token !== undefined && object.token !== null) ? BigInt(object.token) : 0n;
     message.sessionId = object.sessionId ?? "";
     message.owner = object.owner ?? "";
-    message.metadata = (() => {
-      const m = new Map();
-      (object.metadata as Map<string, string> ?? new Map()).forEach((value, key) => {
+    message.metadata = (globalThis.Object.entries(object.metadata ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
         if (value !== undefined) {
-          m.set(key, globalThis.String(value));
+          acc[key] = globalThis.String(value);
         }
-      });
-      return m;
-    })();
+        return acc;
+      },
+      {},
+    );
     message.priority = object.priority ?? 0;
     message.minHold = (object.minHold !== undefined && object.minHold !== null)
       ? Duration.fromPartial(object.minHold)
       : undefined;
-    message.mode = object.mode ?? 0;
+    message.mode = object.mode ?? Mode.UNSPECIFIED;
     message.permits = object.permits ?? 0;
     message.limit = object.limit ?? 0;
     message.transfer = (object.transfer !== undefined && object.transfer !== null)
@@ -1067,7 +1224,7 @@ function createBaseOpenSessionRequest(): OpenSessionRequest {
     sessionId: "",
     ttl: undefined,
     owner: "",
-    metadata: new Map(),
+    metadata: {},
     disconnectGrace: undefined,
     attachment: 0n,
     clientId: "",
@@ -1088,7 +1245,7 @@ export const OpenSessionRequest: MessageFns<OpenSessionRequest> = {
     if (message.owner !== "") {
       writer.uint32(34).string(message.owner);
     }
-    message.metadata.forEach((value, key) => {
+    globalThis.Object.entries(message.metadata).forEach(([key, value]: [string, string]) => {
       OpenSessionRequest_MetadataEntry.encode({ key: key as any, value }, writer.uint32(42).fork()).join();
     });
     if (message.disconnectGrace !== undefined) {
@@ -1158,7 +1315,7 @@ export const OpenSessionRequest: MessageFns<OpenSessionRequest> = {
 
             const entry5 = OpenSessionRequest_MetadataEntry.decode(reader, reader.uint32());
             if (entry5.value !== undefined) {
-              message.metadata.set(entry5.key, entry5.value);
+              message.metadata[entry5.key] = entry5.value;
             }
             continue;
           }
@@ -1207,15 +1364,15 @@ export const OpenSessionRequest: MessageFns<OpenSessionRequest> = {
     message.sessionId = object.sessionId ?? "";
     message.ttl = (object.ttl !== undefined && object.ttl !== null) ? Duration.fromPartial(object.ttl) : undefined;
     message.owner = object.owner ?? "";
-    message.metadata = (() => {
-      const m = new Map();
-      (object.metadata as Map<string, string> ?? new Map()).forEach((value, key) => {
+    message.metadata = (globalThis.Object.entries(object.metadata ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
         if (value !== undefined) {
-          m.set(key, globalThis.String(value));
+          acc[key] = globalThis.String(value);
         }
-      });
-      return m;
-    })();
+        return acc;
+      },
+      {},
+    );
     message.disconnectGrace = (object.disconnectGrace !== undefined && object.disconnectGrace !== null)
       ? Duration.fromPartial(object.disconnectGrace)
       : undefined;
@@ -2116,7 +2273,7 @@ export const ListSessionsResponse: MessageFns<ListSessionsResponse> = {
 };
 
 function createBaseRefusal(): Refusal {
-  return { code: 0, reason: "", message: "", metadata: new Map() };
+  return { code: 0, reason: "", message: "", metadata: {} };
 }
 
 export const Refusal: MessageFns<Refusal> = {
@@ -2130,7 +2287,7 @@ export const Refusal: MessageFns<Refusal> = {
     if (message.message !== "") {
       writer.uint32(26).string(message.message);
     }
-    message.metadata.forEach((value, key) => {
+    globalThis.Object.entries(message.metadata).forEach(([key, value]: [string, string]) => {
       Refusal_MetadataEntry.encode({ key: key as any, value }, writer.uint32(34).fork()).join();
     });
     return writer;
@@ -2180,7 +2337,7 @@ export const Refusal: MessageFns<Refusal> = {
 
             const entry4 = Refusal_MetadataEntry.decode(reader, reader.uint32());
             if (entry4.value !== undefined) {
-              message.metadata.set(entry4.key, entry4.value);
+              message.metadata[entry4.key] = entry4.value;
             }
             continue;
           }
@@ -2204,15 +2361,15 @@ export const Refusal: MessageFns<Refusal> = {
     message.code = object.code ?? 0;
     message.reason = object.reason ?? "";
     message.message = object.message ?? "";
-    message.metadata = (() => {
-      const m = new Map();
-      (object.metadata as Map<string, string> ?? new Map()).forEach((value, key) => {
+    message.metadata = (globalThis.Object.entries(object.metadata ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
         if (value !== undefined) {
-          m.set(key, globalThis.String(value));
+          acc[key] = globalThis.String(value);
         }
-      });
-      return m;
-    })();
+        return acc;
+      },
+      {},
+    );
     return message;
   },
 };
@@ -2285,102 +2442,77 @@ export const Refusal_MetadataEntry: MessageFns<Refusal_MetadataEntry> = {
 };
 
 /** Sessions: the presence of one client. When a session ends, all its holds and waiting claims end. */
-export type SessionServiceService = typeof SessionServiceService;
-export const SessionServiceService = {
-  /** Opens a session, or renews the open one of the same id. */
-  openSession: {
-    path: "/tenure.v1.SessionService/OpenSession" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: OpenSessionRequest): Buffer => Buffer.from(OpenSessionRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): OpenSessionRequest => OpenSessionRequest.decode(value),
-    responseSerialize: (value: OpenSessionResponse): Buffer => Buffer.from(OpenSessionResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): OpenSessionResponse => OpenSessionResponse.decode(value),
-  },
-  /**
-   * Renews one session once. The call may go to any server; that server becomes the session's home if it was not, which
-   * costs a commit in the database. A renewal at the session's home costs none: prefer the server of the last renewal.
-   */
-  renew: {
-    path: "/tenure.v1.SessionService/Renew" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: RenewRequest): Buffer => Buffer.from(RenewRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): RenewRequest => RenewRequest.decode(value),
-    responseSerialize: (value: RenewResponse): Buffer => Buffer.from(RenewResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): RenewResponse => RenewResponse.decode(value),
-  },
-  /** Renews many sessions over one stream: each request gets one response, in order. */
-  keepAlive: {
-    path: "/tenure.v1.SessionService/KeepAlive" as const,
-    requestStream: true as const,
-    responseStream: true as const,
-    requestSerialize: (value: KeepAliveRequest): Buffer => Buffer.from(KeepAliveRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): KeepAliveRequest => KeepAliveRequest.decode(value),
-    responseSerialize: (value: KeepAliveResponse): Buffer => Buffer.from(KeepAliveResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): KeepAliveResponse => KeepAliveResponse.decode(value),
-  },
-  /**
-   * Ends a session at once, with all its holds and waiting claims. An Acquire that a server received earlier, and that
-   * would open the session again, no longer takes effect: it is rejected (ACQUIRE_CANCELLED).
-   */
-  closeSession: {
-    path: "/tenure.v1.SessionService/CloseSession" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: CloseSessionRequest): Buffer => Buffer.from(CloseSessionRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): CloseSessionRequest => CloseSessionRequest.decode(value),
-    responseSerialize: (value: CloseSessionResponse): Buffer =>
-      Buffer.from(CloseSessionResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): CloseSessionResponse => CloseSessionResponse.decode(value),
-  },
-  /** Reads one open session with its holds and waiting claims. */
-  getSession: {
-    path: "/tenure.v1.SessionService/GetSession" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: GetSessionRequest): Buffer => Buffer.from(GetSessionRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): GetSessionRequest => GetSessionRequest.decode(value),
-    responseSerialize: (value: GetSessionResponse): Buffer => Buffer.from(GetSessionResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): GetSessionResponse => GetSessionResponse.decode(value),
-  },
-  /** Lists the open sessions in the order in which they were opened. */
-  listSessions: {
-    path: "/tenure.v1.SessionService/ListSessions" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: ListSessionsRequest): Buffer => Buffer.from(ListSessionsRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ListSessionsRequest => ListSessionsRequest.decode(value),
-    responseSerialize: (value: ListSessionsResponse): Buffer =>
-      Buffer.from(ListSessionsResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): ListSessionsResponse => ListSessionsResponse.decode(value),
+export type SessionServiceDefinition = typeof SessionServiceDefinition;
+export const SessionServiceDefinition = {
+  name: "SessionService",
+  fullName: "tenure.v1.SessionService",
+  methods: {
+    /** Opens a session, or renews the open one of the same id. */
+    openSession: {
+      name: "OpenSession",
+      requestType: OpenSessionRequest as typeof OpenSessionRequest,
+      requestStream: false,
+      responseType: OpenSessionResponse as typeof OpenSessionResponse,
+      responseStream: false,
+      options: {},
+    },
+    /**
+     * Renews one session once. The call may go to any server; that server becomes the session's home if it was not, which
+     * costs a commit in the database. A renewal at the session's home costs none: prefer the server of the last renewal.
+     */
+    renew: {
+      name: "Renew",
+      requestType: RenewRequest as typeof RenewRequest,
+      requestStream: false,
+      responseType: RenewResponse as typeof RenewResponse,
+      responseStream: false,
+      options: {},
+    },
+    /** Renews many sessions over one stream: each request gets one response, in order. */
+    keepAlive: {
+      name: "KeepAlive",
+      requestType: KeepAliveRequest as typeof KeepAliveRequest,
+      requestStream: true,
+      responseType: KeepAliveResponse as typeof KeepAliveResponse,
+      responseStream: true,
+      options: {},
+    },
+    /**
+     * Ends a session at once, with all its holds and waiting claims. An Acquire that a server received earlier, and that
+     * would open the session again, no longer takes effect: it is rejected (ACQUIRE_CANCELLED).
+     */
+    closeSession: {
+      name: "CloseSession",
+      requestType: CloseSessionRequest as typeof CloseSessionRequest,
+      requestStream: false,
+      responseType: CloseSessionResponse as typeof CloseSessionResponse,
+      responseStream: false,
+      options: {},
+    },
+    /** Reads one open session with its holds and waiting claims. */
+    getSession: {
+      name: "GetSession",
+      requestType: GetSessionRequest as typeof GetSessionRequest,
+      requestStream: false,
+      responseType: GetSessionResponse as typeof GetSessionResponse,
+      responseStream: false,
+      options: {},
+    },
+    /** Lists the open sessions in the order in which they were opened. */
+    listSessions: {
+      name: "ListSessions",
+      requestType: ListSessionsRequest as typeof ListSessionsRequest,
+      requestStream: false,
+      responseType: ListSessionsResponse as typeof ListSessionsResponse,
+      responseStream: false,
+      options: {},
+    },
   },
 } as const;
 
-export interface SessionServiceServer extends UntypedServiceImplementation {
-  /** Opens a session, or renews the open one of the same id. */
-  openSession: handleUnaryCall<OpenSessionRequest, OpenSessionResponse>;
-  /**
-   * Renews one session once. The call may go to any server; that server becomes the session's home if it was not, which
-   * costs a commit in the database. A renewal at the session's home costs none: prefer the server of the last renewal.
-   */
-  renew: handleUnaryCall<RenewRequest, RenewResponse>;
-  /** Renews many sessions over one stream: each request gets one response, in order. */
-  keepAlive: handleBidiStreamingCall<KeepAliveRequest, KeepAliveResponse>;
-  /**
-   * Ends a session at once, with all its holds and waiting claims. An Acquire that a server received earlier, and that
-   * would open the session again, no longer takes effect: it is rejected (ACQUIRE_CANCELLED).
-   */
-  closeSession: handleUnaryCall<CloseSessionRequest, CloseSessionResponse>;
-  /** Reads one open session with its holds and waiting claims. */
-  getSession: handleUnaryCall<GetSessionRequest, GetSessionResponse>;
-  /** Lists the open sessions in the order in which they were opened. */
-  listSessions: handleUnaryCall<ListSessionsRequest, ListSessionsResponse>;
-}
-
 type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
 
-export type DeepPartial<T> = T extends bigint ? string | number | bigint
+type DeepPartial<T> = T extends bigint ? string | number | bigint
   : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
   : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
   : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
@@ -2399,7 +2531,7 @@ function fromTimestamp(t: Timestamp): Date {
   return new globalThis.Date(millis);
 }
 
-export interface MessageFns<T> {
+interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
   create(base?: DeepPartial<T>): T;

@@ -37,6 +37,8 @@ import {
   CloseSessionRequest,
   CloseSessionResponse,
   EndReason,
+  endReasonFromJSON,
+  endReasonToNumber,
   GetSessionRequest,
   GetSessionResponse,
   KeepAliveRequest,
@@ -47,10 +49,6 @@ import {
   Session,
 } from "./session.js";
 import { WatchRequest, WatchResponse } from "./watch.js";
-
-export const protobufPackage = "tenure.v1";
-
-export const protobufFileName = "tenure/v1/stream.proto";
 
 /** Commands of a client. */
 export interface StreamRequest {
@@ -1550,7 +1548,7 @@ export const CancelledCommand: MessageFns<CancelledCommand> = {
 };
 
 function createBaseSessionEnded(): SessionEnded {
-  return { sessionId: "", reason: 0 };
+  return { sessionId: "", reason: EndReason.UNSPECIFIED };
 }
 
 export const SessionEnded: MessageFns<SessionEnded> = {
@@ -1558,8 +1556,8 @@ export const SessionEnded: MessageFns<SessionEnded> = {
     if (message.sessionId !== "") {
       writer.uint32(10).string(message.sessionId);
     }
-    if (message.reason !== 0) {
-      writer.uint32(16).int32(message.reason);
+    if (message.reason !== EndReason.UNSPECIFIED) {
+      writer.uint32(16).int32(endReasonToNumber(message.reason));
     }
     return writer;
   },
@@ -1590,7 +1588,7 @@ export const SessionEnded: MessageFns<SessionEnded> = {
               break;
             }
 
-            message.reason = reader.int32() as any;
+            message.reason = endReasonFromJSON(reader.int32());
             continue;
           }
         }
@@ -1611,13 +1609,13 @@ export const SessionEnded: MessageFns<SessionEnded> = {
   fromPartial(object: DeepPartial<SessionEnded>): SessionEnded {
     const message = createBaseSessionEnded();
     message.sessionId = object.sessionId ?? "";
-    message.reason = object.reason ?? 0;
+    message.reason = object.reason ?? EndReason.UNSPECIFIED;
     return message;
   },
 };
 
 function createBaseHoldEnded(): HoldEnded {
-  return { sessionId: "", names: [], token: 0n, reason: 0, operator: "", note: "" };
+  return { sessionId: "", names: [], token: 0n, reason: EndReason.UNSPECIFIED, operator: "", note: "" };
 }
 
 export const HoldEnded: MessageFns<HoldEnded> = {
@@ -1634,8 +1632,8 @@ export const HoldEnded: MessageFns<HoldEnded> = {
       }
       writer.uint32(24).uint64(message.token);
     }
-    if (message.reason !== 0) {
-      writer.uint32(32).int32(message.reason);
+    if (message.reason !== EndReason.UNSPECIFIED) {
+      writer.uint32(32).int32(endReasonToNumber(message.reason));
     }
     if (message.operator !== "") {
       writer.uint32(42).string(message.operator);
@@ -1688,7 +1686,7 @@ export const HoldEnded: MessageFns<HoldEnded> = {
               break;
             }
 
-            message.reason = reader.int32() as any;
+            message.reason = endReasonFromJSON(reader.int32());
             continue;
           }
           case 5: {
@@ -1727,7 +1725,7 @@ export const HoldEnded: MessageFns<HoldEnded> = {
     message.sessionId = object.sessionId ?? "";
     message.names = object.names?.map((e) => e) || [];
     message.token = (object.token !== undefined && object.token !== null) ? BigInt(object.token) : 0n;
-    message.reason = object.reason ?? 0;
+    message.reason = object.reason ?? EndReason.UNSPECIFIED;
     message.operator = object.operator ?? "";
     message.note = object.note ?? "";
     return message;
@@ -1968,14 +1966,14 @@ export const TransferRequested: MessageFns<TransferRequested> = {
 
 type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
 
-export type DeepPartial<T> = T extends bigint ? string | number | bigint
+type DeepPartial<T> = T extends bigint ? string | number | bigint
   : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
   : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
   : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
   : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
   : Partial<T>;
 
-export interface MessageFns<T> {
+interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
   create(base?: DeepPartial<T>): T;

@@ -6,68 +6,243 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import type { handleServerStreamingCall, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { Timestamp } from "../../google/protobuf/timestamp.js";
 import { Group, GroupMember } from "./group.js";
 import { Lock, LockSettings } from "./lock.js";
-import { Claim, EndReason } from "./session.js";
-
-export const protobufPackage = "tenure.v1";
-
-export const protobufFileName = "tenure/v1/watch.proto";
+import { Claim, EndReason, endReasonFromJSON, endReasonToNumber } from "./session.js";
 
 /** The causes of missing history. */
-export enum HistoryGoneCause {
+export const HistoryGoneCause = {
   /** UNSPECIFIED - Never sent. */
-  UNSPECIFIED = 0,
+  UNSPECIFIED: "HISTORY_GONE_CAUSE_UNSPECIFIED",
   /**
    * COMPACTED - It was dropped after the configured time, or more locks changed while a snapshot was sent than the server records
    * for its reader.
    */
-  COMPACTED = 1,
+  COMPACTED: "HISTORY_GONE_CAUSE_COMPACTED",
   /** LOST - The database lost it: a failover to a replica that was behind, or a restore. */
-  LOST = 2,
+  LOST: "HISTORY_GONE_CAUSE_LOST",
+  UNRECOGNIZED: "UNRECOGNIZED",
+} as const;
+
+export type HistoryGoneCause = typeof HistoryGoneCause[keyof typeof HistoryGoneCause];
+
+export namespace HistoryGoneCause {
+  export type UNSPECIFIED = typeof HistoryGoneCause.UNSPECIFIED;
+  export type COMPACTED = typeof HistoryGoneCause.COMPACTED;
+  export type LOST = typeof HistoryGoneCause.LOST;
+  export type UNRECOGNIZED = typeof HistoryGoneCause.UNRECOGNIZED;
+}
+
+export function historyGoneCauseFromJSON(object: any): HistoryGoneCause {
+  switch (object) {
+    case 0:
+    case "HISTORY_GONE_CAUSE_UNSPECIFIED":
+      return HistoryGoneCause.UNSPECIFIED;
+    case 1:
+    case "HISTORY_GONE_CAUSE_COMPACTED":
+      return HistoryGoneCause.COMPACTED;
+    case 2:
+    case "HISTORY_GONE_CAUSE_LOST":
+      return HistoryGoneCause.LOST;
+    case -1:
+    case "UNRECOGNIZED":
+    default:
+      return HistoryGoneCause.UNRECOGNIZED;
+  }
+}
+
+export function historyGoneCauseToNumber(object: HistoryGoneCause): number {
+  switch (object) {
+    case HistoryGoneCause.UNSPECIFIED:
+      return 0;
+    case HistoryGoneCause.COMPACTED:
+      return 1;
+    case HistoryGoneCause.LOST:
+      return 2;
+    case HistoryGoneCause.UNRECOGNIZED:
+    default:
+      return -1;
+  }
 }
 
 /** The types of events of a claim or a lock. */
-export enum EventType {
+export const EventType = {
   /** UNSPECIFIED - Never sent. */
-  UNSPECIFIED = 0,
+  UNSPECIFIED: "EVENT_TYPE_UNSPECIFIED",
   /** QUEUED - A claim joined the queue. */
-  QUEUED = 1,
+  QUEUED: "EVENT_TYPE_QUEUED",
   /** GRANTED - A claim was granted: its session holds the lock. */
-  GRANTED = 2,
+  GRANTED: "EVENT_TYPE_GRANTED",
   /** LINGERING - A hold was released before its minimum hold was over: the lock has no holder, and is not granted yet. */
-  LINGERING = 3,
+  LINGERING: "EVENT_TYPE_LINGERING",
   /**
    * ENDED - A claim ended: the hold is over, or the waiter left. For a hold that lingered: its minimum hold is over, and the
    * lock may be granted again.
    */
-  ENDED = 4,
+  ENDED: "EVENT_TYPE_ENDED",
   /** TRANSFER_STARTED - The holder was asked to hand over. It keeps the hold until it confirms. */
-  TRANSFER_STARTED = 5,
+  TRANSFER_STARTED: "EVENT_TYPE_TRANSFER_STARTED",
   /** TRANSFER_CANCELLED - The holder did not confirm in time. It keeps the hold. */
-  TRANSFER_CANCELLED = 6,
+  TRANSFER_CANCELLED: "EVENT_TYPE_TRANSFER_CANCELLED",
   /** TRANSFERRED - The hold was handed over: `previous` ended and `claim` was granted in one step. */
-  TRANSFERRED = 7,
+  TRANSFERRED: "EVENT_TYPE_TRANSFERRED",
   /** UPDATED - The metadata of a hold was replaced. */
-  UPDATED = 8,
+  UPDATED: "EVENT_TYPE_UPDATED",
   /** CONFIGURED - An operator changed the settings of the lock, see `settings`. Without a claim. */
-  CONFIGURED = 9,
+  CONFIGURED: "EVENT_TYPE_CONFIGURED",
+  UNRECOGNIZED: "UNRECOGNIZED",
+} as const;
+
+export type EventType = typeof EventType[keyof typeof EventType];
+
+export namespace EventType {
+  export type UNSPECIFIED = typeof EventType.UNSPECIFIED;
+  export type QUEUED = typeof EventType.QUEUED;
+  export type GRANTED = typeof EventType.GRANTED;
+  export type LINGERING = typeof EventType.LINGERING;
+  export type ENDED = typeof EventType.ENDED;
+  export type TRANSFER_STARTED = typeof EventType.TRANSFER_STARTED;
+  export type TRANSFER_CANCELLED = typeof EventType.TRANSFER_CANCELLED;
+  export type TRANSFERRED = typeof EventType.TRANSFERRED;
+  export type UPDATED = typeof EventType.UPDATED;
+  export type CONFIGURED = typeof EventType.CONFIGURED;
+  export type UNRECOGNIZED = typeof EventType.UNRECOGNIZED;
+}
+
+export function eventTypeFromJSON(object: any): EventType {
+  switch (object) {
+    case 0:
+    case "EVENT_TYPE_UNSPECIFIED":
+      return EventType.UNSPECIFIED;
+    case 1:
+    case "EVENT_TYPE_QUEUED":
+      return EventType.QUEUED;
+    case 2:
+    case "EVENT_TYPE_GRANTED":
+      return EventType.GRANTED;
+    case 3:
+    case "EVENT_TYPE_LINGERING":
+      return EventType.LINGERING;
+    case 4:
+    case "EVENT_TYPE_ENDED":
+      return EventType.ENDED;
+    case 5:
+    case "EVENT_TYPE_TRANSFER_STARTED":
+      return EventType.TRANSFER_STARTED;
+    case 6:
+    case "EVENT_TYPE_TRANSFER_CANCELLED":
+      return EventType.TRANSFER_CANCELLED;
+    case 7:
+    case "EVENT_TYPE_TRANSFERRED":
+      return EventType.TRANSFERRED;
+    case 8:
+    case "EVENT_TYPE_UPDATED":
+      return EventType.UPDATED;
+    case 9:
+    case "EVENT_TYPE_CONFIGURED":
+      return EventType.CONFIGURED;
+    case -1:
+    case "UNRECOGNIZED":
+    default:
+      return EventType.UNRECOGNIZED;
+  }
+}
+
+export function eventTypeToNumber(object: EventType): number {
+  switch (object) {
+    case EventType.UNSPECIFIED:
+      return 0;
+    case EventType.QUEUED:
+      return 1;
+    case EventType.GRANTED:
+      return 2;
+    case EventType.LINGERING:
+      return 3;
+    case EventType.ENDED:
+      return 4;
+    case EventType.TRANSFER_STARTED:
+      return 5;
+    case EventType.TRANSFER_CANCELLED:
+      return 6;
+    case EventType.TRANSFERRED:
+      return 7;
+    case EventType.UPDATED:
+      return 8;
+    case EventType.CONFIGURED:
+      return 9;
+    case EventType.UNRECOGNIZED:
+    default:
+      return -1;
+  }
 }
 
 /** The types of events of a group. */
-export enum GroupEventType {
+export const GroupEventType = {
   /** UNSPECIFIED - Never sent. */
-  UNSPECIFIED = 0,
+  UNSPECIFIED: "GROUP_EVENT_TYPE_UNSPECIFIED",
   /** JOINED - A member joined. */
-  JOINED = 1,
+  JOINED: "GROUP_EVENT_TYPE_JOINED",
   /** LEFT - A member left. */
-  LEFT = 2,
+  LEFT: "GROUP_EVENT_TYPE_LEFT",
   /** CONFIGURED - The config was set or cleared. */
-  CONFIGURED = 3,
+  CONFIGURED: "GROUP_EVENT_TYPE_CONFIGURED",
   /** ASSIGNED - The leader assigned a value to every member. */
-  ASSIGNED = 4,
+  ASSIGNED: "GROUP_EVENT_TYPE_ASSIGNED",
+  UNRECOGNIZED: "UNRECOGNIZED",
+} as const;
+
+export type GroupEventType = typeof GroupEventType[keyof typeof GroupEventType];
+
+export namespace GroupEventType {
+  export type UNSPECIFIED = typeof GroupEventType.UNSPECIFIED;
+  export type JOINED = typeof GroupEventType.JOINED;
+  export type LEFT = typeof GroupEventType.LEFT;
+  export type CONFIGURED = typeof GroupEventType.CONFIGURED;
+  export type ASSIGNED = typeof GroupEventType.ASSIGNED;
+  export type UNRECOGNIZED = typeof GroupEventType.UNRECOGNIZED;
+}
+
+export function groupEventTypeFromJSON(object: any): GroupEventType {
+  switch (object) {
+    case 0:
+    case "GROUP_EVENT_TYPE_UNSPECIFIED":
+      return GroupEventType.UNSPECIFIED;
+    case 1:
+    case "GROUP_EVENT_TYPE_JOINED":
+      return GroupEventType.JOINED;
+    case 2:
+    case "GROUP_EVENT_TYPE_LEFT":
+      return GroupEventType.LEFT;
+    case 3:
+    case "GROUP_EVENT_TYPE_CONFIGURED":
+      return GroupEventType.CONFIGURED;
+    case 4:
+    case "GROUP_EVENT_TYPE_ASSIGNED":
+      return GroupEventType.ASSIGNED;
+    case -1:
+    case "UNRECOGNIZED":
+    default:
+      return GroupEventType.UNRECOGNIZED;
+  }
+}
+
+export function groupEventTypeToNumber(object: GroupEventType): number {
+  switch (object) {
+    case GroupEventType.UNSPECIFIED:
+      return 0;
+    case GroupEventType.JOINED:
+      return 1;
+    case GroupEventType.LEFT:
+      return 2;
+    case GroupEventType.CONFIGURED:
+      return 3;
+    case GroupEventType.ASSIGNED:
+      return 4;
+    case GroupEventType.UNRECOGNIZED:
+    default:
+      return -1;
+  }
 }
 
 /** Requests a stream of events. */
@@ -682,13 +857,13 @@ export const Progress: MessageFns<Progress> = {
 };
 
 function createBaseHistoryGone(): HistoryGone {
-  return { cause: 0 };
+  return { cause: HistoryGoneCause.UNSPECIFIED };
 }
 
 export const HistoryGone: MessageFns<HistoryGone> = {
   encode(message: HistoryGone, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.cause !== 0) {
-      writer.uint32(8).int32(message.cause);
+    if (message.cause !== HistoryGoneCause.UNSPECIFIED) {
+      writer.uint32(8).int32(historyGoneCauseToNumber(message.cause));
     }
     return writer;
   },
@@ -711,7 +886,7 @@ export const HistoryGone: MessageFns<HistoryGone> = {
               break;
             }
 
-            message.cause = reader.int32() as any;
+            message.cause = historyGoneCauseFromJSON(reader.int32());
             continue;
           }
         }
@@ -731,7 +906,7 @@ export const HistoryGone: MessageFns<HistoryGone> = {
   },
   fromPartial(object: DeepPartial<HistoryGone>): HistoryGone {
     const message = createBaseHistoryGone();
-    message.cause = object.cause ?? 0;
+    message.cause = object.cause ?? HistoryGoneCause.UNSPECIFIED;
     return message;
   },
 };
@@ -740,9 +915,9 @@ function createBaseEvent(): Event {
   return {
     revision: 0n,
     names: [],
-    type: 0,
+    type: EventType.UNSPECIFIED,
     claim: undefined,
-    endReason: 0,
+    endReason: EndReason.UNSPECIFIED,
     operator: "",
     note: "",
     vacantNames: [],
@@ -763,14 +938,14 @@ export const Event: MessageFns<Event> = {
     for (const v of message.names) {
       writer.uint32(18).string(v!);
     }
-    if (message.type !== 0) {
-      writer.uint32(24).int32(message.type);
+    if (message.type !== EventType.UNSPECIFIED) {
+      writer.uint32(24).int32(eventTypeToNumber(message.type));
     }
     if (message.claim !== undefined) {
       Claim.encode(message.claim, writer.uint32(34).fork()).join();
     }
-    if (message.endReason !== 0) {
-      writer.uint32(40).int32(message.endReason);
+    if (message.endReason !== EndReason.UNSPECIFIED) {
+      writer.uint32(40).int32(endReasonToNumber(message.endReason));
     }
     if (message.operator !== "") {
       writer.uint32(50).string(message.operator);
@@ -827,7 +1002,7 @@ export const Event: MessageFns<Event> = {
               break;
             }
 
-            message.type = reader.int32() as any;
+            message.type = eventTypeFromJSON(reader.int32());
             continue;
           }
           case 4: {
@@ -843,7 +1018,7 @@ export const Event: MessageFns<Event> = {
               break;
             }
 
-            message.endReason = reader.int32() as any;
+            message.endReason = endReasonFromJSON(reader.int32());
             continue;
           }
           case 6: {
@@ -913,9 +1088,9 @@ export const Event: MessageFns<Event> = {
     const message = createBaseEvent();
     message.revision = (object.revision !== undefined && object.revision !== null) ? BigInt(object.revision) : 0n;
     message.names = object.names?.map((e) => e) || [];
-    message.type = object.type ?? 0;
+    message.type = object.type ?? EventType.UNSPECIFIED;
     message.claim = (object.claim !== undefined && object.claim !== null) ? Claim.fromPartial(object.claim) : undefined;
-    message.endReason = object.endReason ?? 0;
+    message.endReason = object.endReason ?? EndReason.UNSPECIFIED;
     message.operator = object.operator ?? "";
     message.note = object.note ?? "";
     message.vacantNames = object.vacantNames?.map((e) => e) || [];
@@ -934,9 +1109,9 @@ function createBaseGroupEvent(): GroupEvent {
   return {
     revision: 0n,
     group: "",
-    type: 0,
+    type: GroupEventType.UNSPECIFIED,
     member: undefined,
-    endReason: 0,
+    endReason: EndReason.UNSPECIFIED,
     leader: 0n,
     token: 0n,
     config: undefined,
@@ -957,14 +1132,14 @@ export const GroupEvent: MessageFns<GroupEvent> = {
     if (message.group !== "") {
       writer.uint32(18).string(message.group);
     }
-    if (message.type !== 0) {
-      writer.uint32(24).int32(message.type);
+    if (message.type !== GroupEventType.UNSPECIFIED) {
+      writer.uint32(24).int32(groupEventTypeToNumber(message.type));
     }
     if (message.member !== undefined) {
       GroupMember.encode(message.member, writer.uint32(34).fork()).join();
     }
-    if (message.endReason !== 0) {
-      writer.uint32(40).int32(message.endReason);
+    if (message.endReason !== EndReason.UNSPECIFIED) {
+      writer.uint32(40).int32(endReasonToNumber(message.endReason));
     }
     if (message.leader !== 0n) {
       if (BigInt.asUintN(64, message.leader) !== message.leader) {
@@ -1033,7 +1208,7 @@ export const GroupEvent: MessageFns<GroupEvent> = {
               break;
             }
 
-            message.type = reader.int32() as any;
+            message.type = groupEventTypeFromJSON(reader.int32());
             continue;
           }
           case 4: {
@@ -1049,7 +1224,7 @@ export const GroupEvent: MessageFns<GroupEvent> = {
               break;
             }
 
-            message.endReason = reader.int32() as any;
+            message.endReason = endReasonFromJSON(reader.int32());
             continue;
           }
           case 6: {
@@ -1119,11 +1294,11 @@ export const GroupEvent: MessageFns<GroupEvent> = {
     const message = createBaseGroupEvent();
     message.revision = (object.revision !== undefined && object.revision !== null) ? BigInt(object.revision) : 0n;
     message.group = object.group ?? "";
-    message.type = object.type ?? 0;
+    message.type = object.type ?? GroupEventType.UNSPECIFIED;
     message.member = (object.member !== undefined && object.member !== null)
       ? GroupMember.fromPartial(object.member)
       : undefined;
-    message.endReason = object.endReason ?? 0;
+    message.endReason = object.endReason ?? EndReason.UNSPECIFIED;
     message.leader = (object.leader !== undefined && object.leader !== null) ? BigInt(object.leader) : 0n;
     message.token = (object.token !== undefined && object.token !== null) ? BigInt(object.token) : 0n;
     message.config = object.config ?? undefined;
@@ -1139,34 +1314,29 @@ export const GroupEvent: MessageFns<GroupEvent> = {
 };
 
 /** Watches: changes of locks and groups. */
-export type WatchServiceService = typeof WatchServiceService;
-export const WatchServiceService = {
-  /**
-   * Streams the events of locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-   * A slow reader is never dropped: it continues from history, and the server buffers only a few messages for it.
-   */
-  watch: {
-    path: "/tenure.v1.WatchService/Watch" as const,
-    requestStream: false as const,
-    responseStream: true as const,
-    requestSerialize: (value: WatchRequest): Buffer => Buffer.from(WatchRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): WatchRequest => WatchRequest.decode(value),
-    responseSerialize: (value: WatchResponse): Buffer => Buffer.from(WatchResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): WatchResponse => WatchResponse.decode(value),
+export type WatchServiceDefinition = typeof WatchServiceDefinition;
+export const WatchServiceDefinition = {
+  name: "WatchService",
+  fullName: "tenure.v1.WatchService",
+  methods: {
+    /**
+     * Streams the events of locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
+     * A slow reader is never dropped: it continues from history, and the server buffers only a few messages for it.
+     */
+    watch: {
+      name: "Watch",
+      requestType: WatchRequest as typeof WatchRequest,
+      requestStream: false,
+      responseType: WatchResponse as typeof WatchResponse,
+      responseStream: true,
+      options: {},
+    },
   },
 } as const;
 
-export interface WatchServiceServer extends UntypedServiceImplementation {
-  /**
-   * Streams the events of locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-   * A slow reader is never dropped: it continues from history, and the server buffers only a few messages for it.
-   */
-  watch: handleServerStreamingCall<WatchRequest, WatchResponse>;
-}
-
 type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
 
-export type DeepPartial<T> = T extends bigint ? string | number | bigint
+type DeepPartial<T> = T extends bigint ? string | number | bigint
   : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
   : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
   : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
@@ -1185,7 +1355,7 @@ function fromTimestamp(t: Timestamp): Date {
   return new globalThis.Date(millis);
 }
 
-export interface MessageFns<T> {
+interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
   create(base?: DeepPartial<T>): T;
