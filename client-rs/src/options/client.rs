@@ -122,7 +122,8 @@ fn url(endpoint: &str) -> Result<Uri> {
     let text = endpoint.trim();
     let text = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let mut uri: Uri = text.parse().map_err(|error| invalid(&format!("is no URL: {error}")))?;
-    let (Some("http" | "https"), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+    let authority = uri.authority().filter(|authority| !authority.host().is_empty());
+    let (Some("http" | "https"), Some(authority)) = (uri.scheme_str(), authority) else {
         return Err(invalid("is not http://HOST:PORT or https://HOST:PORT"));
     };
     if authority.as_str() == authority.host() {
@@ -174,7 +175,8 @@ mod tests {
 
     #[test]
     fn invalid_endpoints_are_rejected() {
-        for endpoints in ["", "ftp://a", "https://", "http://", "http://a b", "a:0", "a:99999", "a:x", "a:", "[::1]:0"]
+        for endpoints in
+            ["", "ftp://a", "https://", "http://", "http://a b", ":1", "a:0", "a:99999", "a:x", "a:", "[::1]:0"]
         {
             let refused = ClientOptions::from(endpoints).urls();
             assert!(matches!(refused, Err(Error::Invalid { field: "endpoints", .. })), "{endpoints:?}: {refused:?}");

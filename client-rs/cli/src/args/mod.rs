@@ -399,7 +399,7 @@ mod tests {
             "tenure history a --limit 0",
             "tenure why a b",
             "tenure ls --output yaml",
-            "tenure ls --endpoints nowhere",
+            "tenure ls --endpoints nowhere:0",
         ] {
             let error = parse(line).expect_err(line);
             assert_ne!(error.kind(), ErrorKind::DisplayHelp, "{line}");

@@ -7,13 +7,14 @@ pub fn endpoint(text: &str) -> Result<String, String> {
     let text = text.trim();
     let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let uri: tonic::transport::Uri = url.parse().map_err(|_| "expected http://host:port".to_owned())?;
-    if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.path().len() > 1 {
+    let host = uri.host().filter(|host| !host.is_empty() && uri.path().len() <= 1);
+    let (Some("http" | "https"), Some(host)) = (uri.scheme_str(), host) else {
         return Err("expected http://host:port or https://host:port".to_owned());
-    }
+    };
     let url = url.trim_end_matches('/');
-    match uri.authority().map(|authority| (authority.host(), authority.as_str())) {
-        Some((host, authority)) if host == authority => Ok(format!("{url}:7420")),
-        Some(_) if uri.port_u16().is_some_and(|port| port > 0) => Ok(url.to_owned()),
+    match uri.authority() {
+        Some(authority) if authority.as_str() == host => Ok(format!("{url}:7420")),
+        _ if uri.port_u16().is_some_and(|port| port > 0) => Ok(url.to_owned()),
         _ => Err("expected a port from 1 to 65535, such as http://127.0.0.1:7420".to_owned()),
     }
 }
