@@ -31,6 +31,9 @@ const FIELDS: usize = MESSAGE / 8;
 /// Maximum number of commands, or of changes, in a message.
 pub(super) const COMMANDS: usize = 1_000;
 
+/// The tag of `ConnectRequest.changes`.
+const CHANGES_TAG: u32 = 3;
+
 /// Appends a message with its prefix.
 pub(super) fn put(wire: &mut BytesMut, message: &impl Message) {
     let len = message.encoded_len();
@@ -204,12 +207,14 @@ pub(super) fn check_commands(message: &[u8]) -> Result<(), Status> {
     check_fields("commands", fields)
 }
 
-/// Rejects a message with too many fields in what it declares.
+/// Rejects a message with too many changes, or with too many fields in what it declares.
 pub(super) fn check_declarations(message: &[u8]) -> Result<(), Status> {
-    let mut fields = 0;
+    let (mut changes, mut fields) = (0, 0);
     // A Hello has declarations, with claims, with fields; in Changes, each declaration is in a change.
-    each_field(message, |content| {
+    each_tagged_field(message, |tag, content| {
         each_field(content, |part| {
+            changes += usize::from(tag == CHANGES_TAG);
+            fields += 1;
             each_field(part, |item| {
                 fields += 1;
                 each_field(item, |claim| {
@@ -219,6 +224,9 @@ pub(super) fn check_declarations(message: &[u8]) -> Result<(), Status> {
             });
         });
     });
+    if changes > COMMANDS {
+        return Err(invalid("changes.changes", format!("1 to {COMMANDS} changes, not {changes}")));
+    }
     check_fields("changes", fields)
 }
 
@@ -231,7 +239,12 @@ fn check_fields(field: &str, fields: usize) -> Result<(), Status> {
 
 /// Calls `found` for each field of a message, up to the first unreadable one, with the field's content if it is
 /// length-delimited.
-fn each_field<'a>(mut message: &'a [u8], mut found: impl FnMut(&'a [u8])) {
+fn each_field<'a>(message: &'a [u8], mut found: impl FnMut(&'a [u8])) {
+    each_tagged_field(message, |_, value| found(value));
+}
+
+/// The same, with the field's tag.
+fn each_tagged_field<'a>(mut message: &'a [u8], mut found: impl FnMut(u32, &'a [u8])) {
     while let Ok((tag, kind)) = decode_key(&mut message) {
         let mut value: &[u8] = &[];
         if kind == WireType::LengthDelimited {
@@ -241,7 +254,7 @@ fn each_field<'a>(mut message: &'a [u8], mut found: impl FnMut(&'a [u8])) {
         } else if skip_field(kind, tag, &mut message, DecodeContext::default()).is_err() {
             return;
         }
-        found(value);
+        found(tag, value);
     }
 }
 
@@ -249,6 +262,7 @@ fn each_field<'a>(mut message: &'a [u8], mut found: impl FnMut(&'a [u8])) {
 mod tests {
     use std::collections::VecDeque;
 
+    use tenure_proto::v1::connect_request::Kind;
     use tenure_proto::v1::{self, CancelCommand, Command, StreamRequest, command};
     use tonic::Code;
 
@@ -312,6 +326,21 @@ mod tests {
             let code = read.err().map(|status| status.code());
             assert_eq!(code, (!is_accepted).then_some(Code::InvalidArgument));
         }
+    }
+
+    #[test]
+    fn empty_declarations_and_changes_are_counted() {
+        let checked = |kind| {
+            let message = v1::ConnectRequest { kind: Some(kind) }.encode_to_vec();
+            check_declarations(&message).err().map(|status| status.code())
+        };
+        let changes = |count| Kind::Changes(v1::Changes { changes: vec![v1::Change::default(); count] });
+        let hello = |count| {
+            Kind::Hello(v1::Hello { declared: vec![v1::Declaration::default(); count], ..v1::Hello::default() })
+        };
+        assert_eq!([checked(changes(COMMANDS)), checked(hello(FIELDS))], [None; 2]);
+        let refused = [checked(changes(COMMANDS + 1)), checked(hello(FIELDS + 1))];
+        assert_eq!(refused, [Some(Code::InvalidArgument); 2]);
     }
 
     #[tokio::test]
