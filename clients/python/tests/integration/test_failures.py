@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 
+import grpc.aio
 import pytest
 
 from tenure import LostError, LostReason, SessionState, v1
@@ -152,3 +153,48 @@ async def test_lost_session_is_withdrawn_at_the_server(server: Server, client: C
 
     await soon(closed())
     assert not session.is_valid()
+
+
+class Silent:
+    """A server that opens streams, and sends nothing on them."""
+
+    def __init__(self) -> None:
+        self.streams = 0
+        self._server = grpc.aio.server()
+        handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(self._connect)
+        self._server.add_generic_rpc_handlers(
+            [grpc.method_handlers_generic_handler("tenure.v1.ClientService", {"Connect": handler})]
+        )
+        self.endpoint = f"http://127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+
+    async def _connect(self, _: object, context: "grpc.aio.ServicerContext[bytes, bytes]") -> None:
+        self.streams += 1
+        await context.send_initial_metadata((("silent", "yes"),))
+        await asyncio.Event().wait()
+
+    async def __aenter__(self) -> "Silent":
+        await self._server.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._server.stop(None)
+
+
+async def test_client_that_was_passed_on_by_silent_servers_keeps_its_session_and_closes(server: Server) -> None:
+    async with Silent() as one, Silent() as other:
+        client = Client([server.endpoint, one.endpoint, other.endpoint], call_timeout=10)
+        session = await soon(client.session(ttl=20))
+        server.freeze()
+        before = one.streams, other.streams
+
+        async def tried() -> None:
+            while one.streams == before[0] or other.streams == before[1]:
+                await asyncio.sleep(0.01)
+
+        try:
+            await soon(tried())
+        finally:
+            server.thaw()
+        await soon(client.close())
+        assert session.lost_reason is not None
+        assert session.lost_reason.reason is LostReason.CLOSED

@@ -49,7 +49,8 @@ class Dialled:
             raise UnavailableError("the server ended the stream")
 
     def close(self, grace: float | None = CALLS_GRACE) -> asyncio.Task[None]:
-        """Ends the stream, and then the connection."""
+        """Ends the stream, with the task that sends on it, and then the connection."""
+        self.outgoing.set()
         if self._closing is None:
             self.call.cancel()
             self._closing = asyncio.get_running_loop().create_task(self.channel.close(grace))

@@ -173,14 +173,12 @@ class Driver:
         self._protocol.handle_disconnected(stream.epoch)
         self._connection.set_channel(UnavailableError(problem))
         self._stream = None
-        stream.outgoing.set()
         stream.close()
         self._connection.wake.set()
 
     def _close_before(self) -> None:
         before, self._before = self._before, None
         if before is not None:
-            before.outgoing.set()
             before.close()
 
     async def _leave_nothing(self) -> None:
@@ -214,7 +212,6 @@ class Driver:
         stream, self._stream = self._stream, None
         self._connection.set_channel(UnavailableError("the client was closed"))
         if stream is not None:
-            stream.outgoing.set()
             await stream.close(None)
         if self._carriers:
             await asyncio.wait(self._carriers)
