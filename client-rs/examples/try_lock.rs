@@ -15,7 +15,7 @@ async fn main() -> tenure_client::Result<()> {
     match job.try_run(async |hold| println!("running token={}", hold.token())).await? {
         Attempt::Acquired(()) => println!("done"),
         Attempt::Busy(busy) => {
-            let holder = busy.holder.map_or_else(|| "somebody".to_owned(), |holder| holder.owner);
+            let holder = busy.holder.map_or_else(|| "unknown".to_owned(), |holder| holder.owner);
             println!("busy holder={holder}");
         }
     }

@@ -16,7 +16,7 @@ async fn main() -> tenure_client::Result<()> {
             Some(Kind::Snapshot(snapshot)) => {
                 println!("snapshot revision={}", response.revision);
                 for lock in snapshot.locks {
-                    let holder = lock.holder().map_or("nobody", |claim| claim.owner.as_str());
+                    let holder = lock.holder().map_or("none", |claim| claim.owner.as_str());
                     println!("lock name={} holder={holder} waiters={}", lock.name, lock.waiter_count);
                 }
             }

@@ -13,6 +13,6 @@ with Client.from_env() as client:
     job = client.lock("hourly-job", owner=host, min_hold=5)
     ran = job.try_run(lambda hold: print(f"running token={hold.token}"))
     if isinstance(ran, Busy):
-        print(f"busy holder={ran.holder.owner if ran.holder else 'somebody'}")
+        print(f"busy holder={ran.holder.owner if ran.holder else 'unknown'}")
     else:
         print("done")

@@ -22,7 +22,7 @@ with Client.from_env() as client, client.watch(v1.WatchRequest(prefixes=[prefix]
         if response.HasField("snapshot"):
             print(f"snapshot revision={response.revision}", flush=True)
             for lock in response.snapshot.locks:
-                holder = lock.holders[0].owner if lock.holders else "nobody"
+                holder = lock.holders[0].owner if lock.holders else "none"
                 print(f"lock name={lock.name} holder={holder} waiters={lock.waiter_count}", flush=True)
         elif response.HasField("history_gone"):
             cause = v1.HistoryGoneCause.Name(response.history_gone.cause)

@@ -8,4 +8,4 @@ await using client = Client.fromEnv();
 // The hosts' clocks may differ by some seconds, and the job is shorter than that.
 const job = client.lock('hourly-job', { owner: host, minHoldMs: 5_000 });
 const done = await job.tryRun((hold) => console.log(`running token=${hold.token}`));
-console.log(done.ran ? 'done' : `busy holder=${done.holder?.owner ?? 'somebody'}`);
+console.log(done.ran ? 'done' : `busy holder=${done.holder?.owner ?? 'unknown'}`);

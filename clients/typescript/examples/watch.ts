@@ -10,7 +10,7 @@ for await (const { revision, kind } of client.watch({ prefixes: [prefix] })) {
     case 'snapshot':
       console.log(`snapshot revision=${revision}`);
       for (const lock of kind.value.locks) {
-        const holder = holderOf(lock)?.owner ?? 'nobody';
+        const holder = holderOf(lock)?.owner ?? 'none';
         console.log(`lock name=${lock.name} holder=${holder} waiters=${lock.waiterCount}`);
       }
       break;

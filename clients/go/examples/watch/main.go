@@ -38,7 +38,7 @@ func run(ctx context.Context, prefix string) error {
 		case *tenurev1.WatchResponse_Snapshot:
 			fmt.Printf("snapshot revision=%d\n", response.Revision)
 			for _, lock := range kind.Snapshot.Locks {
-				holder := "nobody"
+				holder := "none"
 				if claim := tenure.HolderOf(lock); claim != nil {
 					holder = claim.Owner
 				}

@@ -159,8 +159,10 @@ func TestLastStreamIsKeptUntilTheNextOneIsWelcomed(t *testing.T) {
 		defer d.Unlock()
 		return d.welcomed != 0
 	}
-	for !welcomed() {
-		time.Sleep(time.Millisecond)
+	for deadline := time.Now().Add(timeout); !welcomed(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("timed out: the first Welcome")
+		}
 	}
 	connect(1)
 	receive(t, "the second Hello", second.hellos)

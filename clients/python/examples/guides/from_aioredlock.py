@@ -23,7 +23,7 @@ async def main() -> None:
     async with Client.from_env() as client:
         ran = await client.lock("nightly-report").try_run(work)
         if isinstance(ran, Busy):
-            print(f"busy holder={ran.holder.owner if ran.holder else 'somebody'}")
+            print(f"busy holder={ran.holder.owner if ran.holder else 'unknown'}")
     # snippet end
 
     client = Client.from_env()

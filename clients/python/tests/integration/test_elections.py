@@ -7,7 +7,7 @@ import pytest
 from tenure import Assignments, InvalidError, LostError, LostReason, RefusedError, Standing, assign, v1
 from tenure.aio import Client, Election, Hold
 from tests.integration.server import Server
-from tests.integration.waiting import holder, soon, vacant, waiting
+from tests.integration.waiting import holder, met, soon, vacant, waiting
 
 
 class Candidate:
@@ -99,7 +99,7 @@ async def test_leader_only_functions_run_only_while_leading(client: Client) -> N
 
     assert await job(1, False) is None
     async with election:
-        await soon(leading(election))
+        await leading(election)
         assert await job(2, False) == 2
         begun.clear()
         running = asyncio.ensure_future(job(3, True))
@@ -125,7 +125,7 @@ async def test_leader_resigns_only_when_leader_only_functions_have_ended(client:
             ended.set()
 
     await soon(election.__aenter__())
-    await soon(leading(election))
+    await leading(election)
     running = asyncio.ensure_future(job())
     await soon(begun.wait())
     stopping = asyncio.ensure_future(election.__aexit__(None, None, None))
@@ -142,8 +142,7 @@ async def test_leader_resigns_only_when_leader_only_functions_have_ended(client:
 
 async def leading(election: Election) -> None:
     """Until a candidate in the background leads."""
-    while election.leadership is None:
-        await asyncio.sleep(0.01)
+    await met(lambda: election.leadership is not None)
 
 
 def divide(group: v1.Group) -> Assignments:
@@ -214,16 +213,11 @@ async def test_candidate_in_the_background_tries_on_after_rejections(
         await election.lead_every(1, lambda _: asyncio.sleep(0))
     assert refused.value.reason == "SESSION_IN_USE"
     async with election:
-
-        async def rejected() -> None:
-            while "the campaign for boss failed" not in caplog.text:
-                await asyncio.sleep(0.01)
-
-        await soon(rejected())
+        await met(lambda: "the campaign for boss failed" in caplog.text)
         assert election.leadership is None
         assert not election.is_healthy()
         await taken.close()
-        await soon(leading(election))
+        await leading(election)
         assert election.is_healthy()
     assert not election.is_healthy()
     await vacant(client, "boss")
@@ -234,12 +228,7 @@ async def test_candidate_that_waits_is_healthy(client: Client) -> None:
     async with client.election("boss") as election:
         assert not election.is_healthy(), "no server has accepted it yet"
         await waiting(client, "boss")
-
-        async def healthy() -> None:
-            while not election.is_healthy():
-                await asyncio.sleep(0.01)
-
-        await soon(healthy())
+        await met(election.is_healthy)
         assert election.leadership is None
         await leader.release()
 

@@ -13,7 +13,7 @@ import pytest
 from tenure import LostError, LostReason, SessionState, v1
 from tenure.aio import Client
 from tests.integration.server import Server
-from tests.integration.waiting import lock_until, soon, waiting
+from tests.integration.waiting import lock_until, met, soon, waiting
 
 HOLDER = """
 import sys
@@ -186,13 +186,8 @@ async def test_client_that_was_passed_on_by_silent_servers_keeps_its_session_and
         session = await soon(client.session(ttl=20))
         server.freeze()
         before = one.streams, other.streams
-
-        async def tried() -> None:
-            while one.streams == before[0] or other.streams == before[1]:
-                await asyncio.sleep(0.01)
-
         try:
-            await soon(tried())
+            await met(lambda: one.streams > before[0] and other.streams > before[1])
         finally:
             server.thaw()
         await soon(client.close())

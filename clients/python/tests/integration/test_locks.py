@@ -205,9 +205,9 @@ async def test_operators_set_limits_list_and_read_history(client: Client) -> Non
 
 async def test_rejections_of_calls_have_reason_and_facts(client: Client) -> None:
     with pytest.raises(RefusedError) as refused:
-        await client.get_session("nobody")
+        await client.get_session("missing")
     assert refused.value.reason == "SESSION_NOT_FOUND"
-    assert dict(refused.value.metadata) == {"session_id": "nobody"}
+    assert dict(refused.value.metadata) == {"session_id": "missing"}
     with pytest.raises(RefusedError) as refused:
         await client.session(ttl=0.001)
     assert (refused.value.reason, refused.value.metadata["field"]) == ("INVALID_FIELD", "ttl")

@@ -16,6 +16,16 @@ async def soon(awaited: Awaitable[T]) -> T:
     return await asyncio.wait_for(awaited, PATIENCE)
 
 
+async def met(condition: Callable[[], bool]) -> None:
+    """Waits for a condition."""
+
+    async def poll() -> None:
+        while not condition():
+            await asyncio.sleep(0.01)
+
+    await soon(poll())
+
+
 async def lock_until(client: Client, name: str, is_met: Callable[[v1.Lock], bool]) -> v1.Lock:
     """Reads a lock repeatedly, until a condition holds."""
 

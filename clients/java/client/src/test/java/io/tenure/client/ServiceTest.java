@@ -233,7 +233,7 @@ class ServiceTest {
                         LockServiceGrpc.getReleaseMethod(),
                         ReleaseRequest.newBuilder()
                                 .setName(name)
-                                .setSessionId("nobody")
+                                .setSessionId("missing")
                                 .setToken(1)))
                 .isInstanceOfSatisfying(TenureException.Refused.class, refused -> assertThat(refused.reason())
                         .isEqualTo(ErrorReason.ERROR_REASON_SESSION_NOT_FOUND));

@@ -19,7 +19,8 @@ public final class TryLock {
                 return true;
             });
             if (attempt instanceof Attempt.Busy<Boolean> busy) {
-                System.out.println("busy holder=" + busy.busy().getHolder().getOwner());
+                System.out.println("busy holder="
+                        + (busy.busy().hasHolder() ? busy.busy().getHolder().getOwner() : "unknown"));
             } else {
                 System.out.println("done");
             }

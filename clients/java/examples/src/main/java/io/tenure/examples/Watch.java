@@ -31,7 +31,7 @@ public final class Watch {
     }
 
     private static void print(Lock lock) {
-        String holder = Messages.holder(lock).map(Claim::getOwner).orElse("nobody");
+        String holder = Messages.holder(lock).map(Claim::getOwner).orElse("none");
         System.out.println("lock name=" + lock.getName() + " holder=" + holder + " waiters=" + lock.getWaiterCount());
     }
 
