@@ -8,9 +8,9 @@ use support::{Cluster, state_change, until, watching, within};
 use tenure_client::v1::{self, EndReason, watch_response::Kind};
 use tenure_client::{Client, LockRequest, LostReason};
 use tenure_harness::Yardstick;
-use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::client_service_client::ClientServiceClient;
-use tenure_proto::v1::command::Kind as Commanded;
+use tenure_proto::v1::connect_response::Kind as Received;
+use tenure_proto::v1::state::Kind as State;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
@@ -167,48 +167,53 @@ fn to_wire(duration: Duration) -> prost_types::Duration {
     prost_types::Duration::try_from(duration).expect("short")
 }
 
-/// A stream as any program may open it, without the client library.
+/// A client's stream as any program may open it, without the client library.
 struct RawStream {
-    commands: mpsc::Sender<v1::StreamRequest>,
-    answers: Streaming<v1::StreamResponse>,
-    last: u64,
+    requests: mpsc::Sender<v1::ConnectRequest>,
+    responses: Streaming<v1::ConnectResponse>,
 }
 
 impl RawStream {
-    async fn open(url: &str) -> anyhow::Result<Self> {
-        let (commands, outgoing) = mpsc::channel(1);
-        let mut service = ClientServiceClient::new(tonic::transport::Endpoint::new(url.to_owned())?.connect().await?);
-        let answers = service.stream(ReceiverStream::new(outgoing)).await?.into_inner();
-        Ok(Self { commands, answers, last: 0 })
-    }
-
-    async fn command(&mut self, kind: Commanded) -> anyhow::Result<Answered> {
-        self.last += 1;
-        let command = v1::Command { id: self.last, kind: Some(kind), ..v1::Command::default() };
-        self.commands.send(v1::StreamRequest { commands: vec![command] }).await?;
-        loop {
-            let answers = within(self.answers.message()).await?.expect("the stream goes on").answers;
-            if let Some(answer) = answers.into_iter().find(|answer| answer.id == self.last) {
-                return Ok(answer.kind.expect("a kind"));
-            }
-        }
-    }
-
-    async fn session(&mut self, id: &str, grace: Option<Duration>) -> anyhow::Result<()> {
-        let request = v1::OpenSessionRequest {
-            session_id: id.to_owned(),
+    /// Connects the client of a session, which it declares by the number 1 in its first epoch.
+    async fn connect(url: &str, session: &str, grace: Option<Duration>, epoch: u64) -> anyhow::Result<Self> {
+        let open = v1::DeclaredSession {
+            session_id: session.to_owned(),
             ttl: Some(to_wire(TTL)),
             disconnect_grace: grace.map(to_wire),
-            ..v1::OpenSessionRequest::default()
+            ..v1::DeclaredSession::default()
         };
-        let opened = self.command(Commanded::OpenSession(request)).await?;
-        assert!(matches!(opened, Answered::OpenSession(_)), "{opened:?}");
-        Ok(())
+        let declaration = v1::Declaration { session: 1, open: Some(open), ..v1::Declaration::default() };
+        let (declared, known) = if epoch == 1 { (vec![declaration], vec![]) } else { (vec![], vec![1]) };
+        let client_id = format!("the client of {session}");
+        let hello = v1::Hello { client_id, epoch, known, declared, ..v1::Hello::default() };
+        let (requests, outgoing) = mpsc::channel(1);
+        requests.send(v1::ConnectRequest { kind: Some(v1::connect_request::Kind::Hello(hello)) }).await?;
+        let mut service = ClientServiceClient::new(tonic::transport::Endpoint::new(url.to_owned())?.connect().await?);
+        let responses = service.connect(ReceiverStream::new(outgoing)).await?.into_inner();
+        Ok(Self { requests, responses })
     }
 
-    async fn attach(&mut self, id: &str) -> anyhow::Result<Answered> {
-        let session_id = id.to_owned();
-        self.command(Commanded::AttachSession(v1::AttachSession { session_id, ..v1::AttachSession::default() })).await
+    /// As [`connect`](Self::connect), with a session that is open then.
+    async fn open(url: &str, session: &str, grace: Option<Duration>, epoch: u64) -> anyhow::Result<Self> {
+        let mut stream = Self::connect(url, session, grace, epoch).await?;
+        let state = stream.state().await?;
+        assert!(matches!(state, State::Open(_)), "{state:?}");
+        Ok(stream)
+    }
+
+    async fn next(&mut self) -> anyhow::Result<Received> {
+        Ok(within(self.responses.message()).await?.expect("the stream goes on").kind.expect("content"))
+    }
+
+    /// The next state of the session.
+    async fn state(&mut self) -> anyhow::Result<State> {
+        loop {
+            if let Received::States(states) = self.next().await?
+                && let Some(state) = states.states.into_iter().find(|state| state.number == 1)
+            {
+                return Ok(state.kind.expect("a state"));
+            }
+        }
     }
 }
 
@@ -230,24 +235,23 @@ async fn stream_ended_by_the_client_is_a_disconnect() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = Client::connect(cluster.direct_url(0))?;
     for way in ["finished", "dropped", "cut"] {
-        let mut stream = RawStream::open(&cluster.relay(0).url()).await?;
         let (graced, other) = (format!("{way} graced"), format!("{way} other"));
-        stream.session(&graced, Some(GRACE)).await?;
-        stream.session(&other, None).await?;
-        let RawStream { commands, answers, .. } = stream;
+        let (url, direct) = (cluster.relay(0).url(), cluster.direct_url(0));
+        let RawStream { requests, responses } = RawStream::open(&url, &graced, Some(GRACE), 1).await?;
+        let _other = RawStream::open(&direct, &other, None, 1).await?;
         // Values dropped here end the stream; values kept in `_kept` do not.
         let _kept = match way {
             "finished" => {
-                drop(commands);
-                (None, Some(answers))
+                drop(requests);
+                (None, Some(responses))
             }
             "dropped" => {
-                drop((commands, answers));
+                drop((requests, responses));
                 (None, None)
             }
             _ => {
                 cluster.relay(0).interrupt().await;
-                (Some(commands), Some(answers))
+                (Some(requests), Some(responses))
             }
         };
         let lived = lifetime(&client, &graced).await;
@@ -258,72 +262,34 @@ async fn stream_ended_by_the_client_is_a_disconnect() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn session_ends_with_the_last_stream_it_was_attached_to() -> anyhow::Result<()> {
+async fn session_ends_with_the_last_stream_of_its_client() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = Client::connect(cluster.direct_url(0))?;
-    let (mut first, mut second) =
-        (RawStream::open(&cluster.direct_url(0)).await?, RawStream::open(&cluster.direct_url(0)).await?);
-    first.session("ann", Some(GRACE)).await?;
-    let attached = second.attach("ann").await?;
-    assert!(matches!(attached, Answered::AttachedSession(_)), "{attached:?}");
+    let url = cluster.direct_url(0);
+    let first = RawStream::open(&url, "ann", Some(GRACE), 1).await?;
+    let second = RawStream::open(&url, "ann", Some(GRACE), 2).await?;
     drop(first);
     assert!(outlives_its_grace(&client, "ann").await);
     drop(second);
     lifetime(&client, "ann").await;
-    // An ended session cannot be revived, and the rejection names the reason for its end.
-    let mut third = RawStream::open(&cluster.direct_url(0)).await?;
-    let Answered::Refusal(refusal) = third.attach("ann").await? else { panic!("it was revived") };
-    assert_eq!((refusal.reason.as_str(), refusal.metadata["end_reason"].as_str()), ("SESSION_ENDED", "disconnected"));
+    // An ended session is not revived, and its state names the reason.
+    let ended = RawStream::connect(&url, "ann", Some(GRACE), 3).await?.state().await?;
+    assert!(matches!(&ended, State::Ended(end) if end.reason() == v1::EndReason::Disconnected), "{ended:?}");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn renew_call_grants_the_ttl_after_the_end_of_the_stream() -> anyhow::Result<()> {
-    let cluster = Cluster::start(1).await?;
-    let client = Client::connect(cluster.direct_url(0))?;
-    let mut stream = RawStream::open(&cluster.direct_url(0)).await?;
-    stream.session("ann", Some(GRACE)).await?;
-    within(client.renew("ann")).await?;
-    drop(stream);
-    assert!(outlives_its_grace(&client, "ann").await);
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn server_unaware_of_a_move_accepts_the_session_again() -> anyhow::Result<()> {
+async fn server_unaware_of_a_move_accepts_the_client_again() -> anyhow::Result<()> {
     let cluster = Cluster::start(2).await?;
     let client = Client::connect(cluster.direct_url(1))?;
-    let mut first = RawStream::open(&cluster.direct_url(0)).await?;
-    first.session("ann", Some(GRACE)).await?;
+    let first = RawStream::open(&cluster.direct_url(0), "ann", Some(GRACE), 1).await?;
     cluster.set_connected(0, false);
-    let mut second = RawStream::open(&cluster.direct_url(1)).await?;
-    second.attach("ann").await?;
+    let _second = RawStream::open(&cluster.direct_url(1), "ann", Some(GRACE), 2).await?;
     // For the first server, the session has expired.
     drop(first);
     assert!(outlives_its_grace(&client, "ann").await);
-    let mut back = RawStream::open(&cluster.direct_url(0)).await?;
     cluster.set_connected(0, true);
-    let attached = back.attach("ann").await?;
-    assert!(matches!(attached, Answered::AttachedSession(_)), "{attached:?}");
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn session_opened_by_an_acquire_ends_with_its_stream() -> anyhow::Result<()> {
-    let cluster = Cluster::start(1).await?;
-    let client = Client::connect(cluster.direct_url(0))?;
-    let mut stream = RawStream::open(&cluster.direct_url(0)).await?;
-    let request = v1::AcquireRequest {
-        names: vec!["job".to_owned()],
-        session_id: "ann".to_owned(),
-        ttl: Some(to_wire(TTL)),
-        disconnect_grace: Some(to_wire(GRACE)),
-        ..v1::AcquireRequest::default()
-    };
-    let answer = stream.command(Commanded::Acquire(request)).await?;
-    assert!(matches!(&answer, Answered::Acquire(answer) if answer.acquired), "{answer:?}");
-    drop(stream);
-    lifetime(&client, "ann").await;
+    RawStream::open(&cluster.direct_url(0), "ann", Some(GRACE), 3).await?;
     Ok(())
 }
 
@@ -331,14 +297,12 @@ async fn session_opened_by_an_acquire_ends_with_its_stream() -> anyhow::Result<(
 async fn stream_ended_during_a_drain_is_no_disconnect() -> anyhow::Result<()> {
     let mut cluster = Cluster::start(2).await?;
     let client = Client::connect(cluster.direct_url(1))?;
-    let mut stream = RawStream::open(&cluster.direct_url(0)).await?;
-    stream.session("ann", Some(GRACE)).await?;
+    let mut stream = RawStream::open(&cluster.direct_url(0), "ann", Some(GRACE), 1).await?;
     // Another client takes longer to disconnect, so that the server stays up for longer than the grace.
-    let mut other = RawStream::open(&cluster.direct_url(0)).await?;
-    other.session("bob", None).await?;
+    let other = RawStream::open(&cluster.direct_url(0), "bob", None, 1).await?;
     let drained = async {
-        let notices = within(stream.answers.message()).await?.expect("the stream goes on").answers;
-        assert!(matches!(notices[0].kind, Some(Answered::GoingAway(_))), "{notices:?}");
+        let notice = stream.next().await?;
+        assert!(matches!(notice, Received::GoingAway(_)), "{notice:?}");
         drop(stream);
         let is_open = outlives_its_grace(&client, "ann").await;
         drop(other);

@@ -56,7 +56,6 @@ CREATE TABLE IF NOT EXISTS sessions (
     ttl_ms BIGINT NOT NULL,
     disconnect_grace_ms BIGINT,            -- how long it outlives its stream; null: until its TTL has passed
     home BIGINT NOT NULL,                  -- the server that takes its renewals; of a declared session, the home of its client does
-    attachment BIGINT NOT NULL DEFAULT 0,  -- how often its client has asked for it to be attached; 0: that is not counted
     metadata LONGTEXT NOT NULL,            -- a JSON object
     PRIMARY KEY (namespace, opened)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -312,7 +311,7 @@ CREATE OR REPLACE VIEW current_sessions AS
 WITH session_events AS (
     SELECT e.*, row_number() OVER (PARTITION BY e.namespace, e.opened ORDER BY e.revision DESC) AS recency
     FROM events_after_rows AS e
-    WHERE e.event IN ('session_opened', 'session_attached', 'session_ended')
+    WHERE e.event IN ('session_opened', 'session_moved', 'session_ended')
 ),
 known AS (
     SELECT namespace, opened, id AS session, owner, ttl_ms, disconnect_grace_ms, metadata FROM sessions
@@ -326,7 +325,7 @@ SELECT
     k.opened AS opened,
     k.owner AS owner,
     coalesce(l.ttl_ms, k.ttl_ms) AS ttl_ms,
-    CASE WHEN l.event IS NULL THEN k.disconnect_grace_ms ELSE l.disconnect_grace_ms END AS disconnect_grace_ms,
+    k.disconnect_grace_ms AS disconnect_grace_ms,
     k.metadata AS metadata
 FROM known AS k
 LEFT JOIN session_events AS l ON l.namespace = k.namespace AND l.opened = k.opened AND l.recency = 1

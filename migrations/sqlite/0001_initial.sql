@@ -56,7 +56,6 @@ CREATE TABLE IF NOT EXISTS sessions (
     ttl_ms INTEGER NOT NULL,
     disconnect_grace_ms INTEGER,            -- how long it outlives its stream; null: until its TTL has passed
     home INTEGER NOT NULL,                  -- the server that takes its renewals; of a declared session, the home of its client does
-    attachment INTEGER NOT NULL DEFAULT 0,  -- how often its client has asked for it to be attached; 0: that is not counted
     metadata TEXT NOT NULL,                 -- a JSON object
     PRIMARY KEY (namespace, opened)
 ) STRICT, WITHOUT ROWID;
@@ -275,7 +274,7 @@ CREATE VIEW IF NOT EXISTS current_sessions AS
 WITH session_events AS (
     SELECT e.*, row_number() OVER (PARTITION BY e.namespace, e.opened ORDER BY e.revision DESC) AS recency
     FROM events_after_rows AS e
-    WHERE e.event IN ('session_opened', 'session_attached', 'session_ended')
+    WHERE e.event IN ('session_opened', 'session_moved', 'session_ended')
 ),
 known AS (
     SELECT namespace, opened, id AS session, owner, ttl_ms, disconnect_grace_ms, metadata FROM sessions
@@ -289,7 +288,7 @@ SELECT
     k.opened AS opened,
     k.owner AS owner,
     coalesce(l.ttl_ms, k.ttl_ms) AS ttl_ms,
-    CASE WHEN l.event IS NULL THEN k.disconnect_grace_ms ELSE l.disconnect_grace_ms END AS disconnect_grace_ms,
+    k.disconnect_grace_ms AS disconnect_grace_ms,
     k.metadata AS metadata
 FROM known AS k
 LEFT JOIN session_events AS l ON l.namespace = k.namespace AND l.opened = k.opened AND l.recency = 1

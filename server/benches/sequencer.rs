@@ -8,12 +8,12 @@ use divan::counter::ItemsCount;
 use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, unbounded};
 use opentelemetry::Context;
-use tenure_core::testing::{self, Build, acquire, release};
-use tenure_core::{Command, Outcome, Revision, ServerId};
+use tenure_core::testing::{Build, connect, declaration, declared_claim};
+use tenure_core::{Change, Command, Outcome, Revision, ServerId};
 use tenure_server::cluster::clock::BootClock;
 use tenure_server::node::heartbeat::Heartbeats;
 use tenure_server::node::{Node, NodeOptions};
-use tenure_server::sequencer::{Namespace, StreamReplies, StreamReplySender, Tag};
+use tenure_server::sequencer::{Namespace, Replies, ReplySender, Tag};
 use tenure_server::store::MemoryDatabase;
 use tenure_server::telemetry::metrics::Metrics;
 use tokio::runtime::Runtime;
@@ -23,12 +23,19 @@ fn main() {
     divan::main();
 }
 
-/// A server whose only client acquires many locks at once, in one session.
+/// The client, the epoch of its stream, and the number of its session.
+const CLIENT: &str = "client";
+const EPOCH: u64 = 1;
+const SESSION: u64 = 1;
+
+/// A server whose only client declares many claims at once, in one session.
 struct Bench {
     runtime: Runtime,
     namespace: Namespace,
     home: ServerId,
-    outcomes: (StreamReplySender, UnboundedReceiver<StreamReplies>),
+    outcomes: (ReplySender, UnboundedReceiver<Replies>),
+    /// The last number that the client has used.
+    last: u64,
 }
 
 impl Bench {
@@ -52,48 +59,47 @@ impl Bench {
             let heartbeats = Heartbeats::begin(node.clone()).await.expect("registered");
             tokio::spawn(heartbeats.run());
             let namespace = node.namespaces.get("bench").await.expect("open");
-            let open = testing::open("s").ttl(Duration::from_secs(3_600)).at(node.id);
-            namespace.decide(open).await.expect("opened");
+            let session = declaration(SESSION).opens("s");
+            namespace.decide(connect(CLIENT, EPOCH).declared(vec![session]).at(node.id)).await.expect("connected");
             (namespace, node.id)
         });
-        Self { runtime, namespace, home, outcomes: unbounded() }
+        Self { runtime, namespace, home, outcomes: unbounded(), last: SESSION }
     }
 
-    fn acquire(&self, name: usize) -> Command {
-        acquire("s", format!("lock/{name}")).in_open_session().queue(false).at(self.home)
-    }
-
-    /// Executes commands together, and returns the tokens of those that were granted.
-    fn carry_out(&mut self, commands: impl Iterator<Item = Command>) -> Vec<Revision> {
+    /// Makes these changes together, each by a command of its own.
+    fn carry_out(&mut self, changes: impl Iterator<Item = Change>) {
+        let command = |change| Command::Change {
+            client: CLIENT.into(),
+            epoch: EPOCH,
+            home: self.home,
+            connected: Revision::MAX,
+            changes: vec![change],
+        };
         let commands =
-            commands.zip(1..).map(|(command, id)| (Tag { id, count: id }, command.into(), Context::new())).collect();
+            changes.zip(1..).map(|(change, number)| (Tag(number), command(change).into(), Context::new())).collect();
         let (namespace, outcomes) = (&self.namespace, &mut self.outcomes);
-        let decided = self.runtime.block_on(async {
+        let replies = self.runtime.block_on(async {
             namespace.decide_all(commands, &outcomes.0).await.expect("running");
             outcomes.1.next().await.expect("running")
         });
-        let mut tokens = Vec::new();
-        let mut granted = Vec::new();
-        for (_, reply) in decided.replies {
-            let result = reply.expect("allowed");
-            if let Outcome::Held { claim, .. } = &result.outcome {
-                tokens.extend(claim.token());
+        for (_, reply) in replies {
+            match reply.expect("allowed").outcome {
+                Outcome::Reconciled { absent, .. } => assert_eq!(absent, []),
+                other => panic!("{other:?}"),
             }
-            granted.extend(result.pending);
         }
-        self.namespace.acknowledge(granted);
-        tokens
     }
 }
 
 /// Acquires a number of locks at once, and then releases them at once; each acquire and release counts as an item.
 #[divan::bench(args = [1, 16, 256])]
-fn acquire_and_release(bencher: Bencher, locks: usize) {
+fn acquire_and_release(bencher: Bencher, locks: u64) {
     let mut bench = Bench::start();
     bencher.counter(ItemsCount::new(2 * locks)).bench_local(|| {
-        let acquires: Vec<Command> = (0..locks).map(|name| bench.acquire(name)).collect();
-        let tokens = bench.carry_out(acquires.into_iter());
-        let releases = tokens.into_iter().enumerate().map(|(name, token)| release("s", format!("lock/{name}"), token));
-        bench.carry_out(releases)
+        let numbers = bench.last + 1..=bench.last + locks;
+        bench.last += locks;
+        let claim = |number| declared_claim(number, format!("lock/{}", number % locks)).tries();
+        bench.carry_out(numbers.clone().map(|number| Change::Declare(declaration(SESSION).claims(claim(number)))));
+        bench.carry_out(numbers.map(Change::Withdraw));
     });
 }

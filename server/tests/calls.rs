@@ -1,14 +1,12 @@
-//! Plain calls whose replies are lost or whose callers cancel, and streams with many commands in a message: over gRPC,
-//! on a database in memory.
+//! Plain calls whose replies are lost or whose callers cancel, and the declared stream: over gRPC, on a database in
+//! memory.
 
 mod advertised;
 pub(crate) mod cluster;
 mod connect;
 mod deadlines;
+pub(crate) mod declared;
 mod lost_calls;
 mod lost_replies;
-mod messages;
 mod several_servers;
-mod slow_readers;
-pub(crate) mod stream;
 mod waits;

@@ -203,7 +203,7 @@ async fn forwarded_command_has_an_unknown_outcome_while_the_store_is_unavailable
 }
 
 #[tokio::test(start_paused = true)]
-async fn wait_whose_session_has_moved_is_not_ended_by_a_forwarded_command_of_its_old_home() {
+async fn wait_that_has_moved_is_not_ended_by_a_forwarded_command_of_its_former_server() {
     let pair = Pair::start().await;
     pair.writer.hold("bob", "a").await;
     settle().await;
@@ -214,7 +214,7 @@ async fn wait_whose_session_has_moved_is_not_ended_by_a_forwarded_command_of_its
     pair.write().await;
     pair.peers.delay_forwards(true);
     let asked = pair.ask(Command::EndWait { claim, home: pair.follower.node.id }).await;
-    pair.writer.attach("ann").await.expect("open");
+    let _moved = pair.writer.queue("ann", "a").await;
     pair.peers.delay_forwards(false);
     let decided = within(REPLY_LIMIT, asked).await.expect("ran").expect("decided");
     assert!(matches!(decided.outcome, Outcome::Waiting { .. }), "{:?}", decided.outcome);
@@ -275,7 +275,7 @@ fn change(server: &Server, connected: Revision, changes: Vec<Change>) -> Command
 fn declare(number: u64, name: &str, queue: bool) -> Change {
     let (names, mode, metadata) = (vec![name.into()].into(), AskedMode::Exclusive, no_labels());
     let claim = DeclaredClaim { number, names, mode, queue, priority: 0, metadata, min_hold: Duration::ZERO };
-    let opening = Some(DeclaredSession { id: "declared".into(), opening: opening() });
+    let opening = Some(DeclaredSession { id: "declared".into(), disconnect_grace: None, opening: opening() });
     Change::Declare(Declaration { session: 1, opening, claims: vec![claim], memberships: Vec::new() })
 }
 

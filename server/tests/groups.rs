@@ -3,5 +3,4 @@
 mod calls;
 mod client;
 mod input;
-mod stream;
 mod watch;

@@ -7,10 +7,9 @@ use crate::lab;
 
 use futures::StreamExt;
 use lab::{LEASE, Server, TTL, eventually, pass, within};
-use running_server::{RunningServer, open_request, reason};
+use running_server::{RunningServer, reason};
 use tenure_proto::v1;
-use tenure_proto::v1::answer::Kind as Answered;
-use tenure_proto::v1::command::Kind as Commanded;
+use tenure_proto::v1::state::Kind as State;
 use tenure_server::store::{Fault, MemoryDatabase};
 use tonic_types::StatusExt;
 use warnings::Warnings;
@@ -123,9 +122,7 @@ async fn drain_of_the_only_server_ends_at_once_and_keeps_its_sessions() {
     let only = RunningServer::start(&database).await;
     only.ready(LEASE).await;
     let token = only.hold("ann", "a").await;
-    let mut stream = only.stream().await.expect("opened");
-    let opened = stream.ask(Commanded::OpenSession(open_request("bob"))).await;
-    assert!(matches!(opened, Answered::OpenSession(_)), "{opened:?}");
+    let stream = only.connect("bob").await.expect("welcome");
     let mut watch = only.watch().await;
     within(LEASE, watch.message()).await.expect("open").expect("a snapshot");
     let waiting = only.acquire_within("cid", "a", LEASE);
@@ -143,7 +140,7 @@ async fn drain_of_the_only_server_ends_at_once_and_keeps_its_sessions() {
     let next = RunningServer::start(&database).await;
     next.ready(LEASE).await;
     assert_eq!(next.hold("ann", "a").await, token, "the hold continued");
-    next.renew("bob").await.expect("open");
+    next.connect_again("bob").await.expect("it is open");
 }
 
 /// The metric of two servers that have seen each other.
@@ -157,10 +154,7 @@ async fn drain_of_all_servers_at_once_waits_for_no_client() {
     let mut streams = Vec::new();
     for (server, session) in [(&first, "ann"), (&second, "bob")] {
         server.ready(LEASE).await;
-        let mut stream = server.stream().await.expect("opened");
-        let opened = stream.ask(Commanded::OpenSession(open_request(session))).await;
-        assert!(matches!(opened, Answered::OpenSession(_)), "{opened:?}");
-        streams.push(stream);
+        streams.push(server.connect(session).await.expect("welcome"));
     }
     eventually(LEASE / 10, "the servers know each other", async || first.has_sample(KNOWN) && second.has_sample(KNOWN))
         .await;
@@ -180,50 +174,28 @@ async fn draining_server_rejects_new_streams_and_sessions() {
     first.ready(LEASE).await;
     second.ready(LEASE).await;
     second.open_session("dan").await.expect("opened");
-    let mut stream = first.stream().await.expect("opened");
-    let opened = stream.ask(Commanded::OpenSession(open_request("ann"))).await;
-    assert!(matches!(opened, Answered::OpenSession(_)), "{opened:?}");
+    let mut stream = first.connect("ann").await.expect("welcome");
     pass(LEASE / 10).await;
     let before = database.revision("default");
 
     first.shutdown.drain.cancel();
     pass(LEASE / 100).await;
-    assert_eq!(reason(first.stream().await.map(drop)), "DRAINING");
+    assert_eq!(reason(first.connect("bob").await.map(drop)), "DRAINING");
     assert_eq!(reason(first.open_session("bob").await), "DRAINING");
     assert_eq!(reason(first.acquire("bob", "b").await), "DRAINING");
     assert_eq!(reason(first.renew("dan").await), "DRAINING", "another server is its home");
-    let attach = v1::AttachSession { session_id: "dan".to_owned(), ..v1::AttachSession::default() };
-    let acquire = v1::AcquireRequest {
-        names: vec!["b".to_owned()],
-        session_id: "bob".to_owned(),
-        ttl: open_request("bob").ttl,
-        ..v1::AcquireRequest::default()
-    };
-    let join = v1::JoinGroupRequest {
-        group: "g".to_owned(),
-        session_id: "bob".to_owned(),
-        ttl: open_request("bob").ttl,
-        ..v1::JoinGroupRequest::default()
-    };
-    for refused in [
-        Commanded::OpenSession(open_request("bob")),
-        Commanded::AttachSession(attach),
-        Commanded::Acquire(acquire),
-        Commanded::JoinGroup(join),
-    ] {
-        let command = format!("{refused:?}");
-        assert_eq!(stream.refusal(refused).await, "DRAINING", "{command}");
+    let claim = v1::DeclaredClaim { number: 2, names: vec!["b".to_owned()], ..v1::DeclaredClaim::default() };
+    match stream.declare(v1::Declaration { session: 1, claims: vec![claim], ..v1::Declaration::default() }, 2).await {
+        State::Rejected(refusal) => assert_eq!(refusal.reason, "DRAINING"),
+        other => panic!("not rejected: {other:?}"),
     }
     assert_eq!(database.revision("default"), before, "nothing was changed");
 
     // Existing sessions continue until their client leaves.
-    let keep = v1::KeepAliveRequest { session_ids: vec!["ann".to_owned()], ..v1::KeepAliveRequest::default() };
-    let kept = stream.ask(Commanded::KeepAlive(keep)).await;
-    assert!(matches!(&kept, Answered::KeepAlive(kept) if kept.sessions[0].refusal.is_none()), "{kept:?}");
-    first.renew("ann").await.expect("at home here");
+    stream.keep_alive(1).await;
     drop(stream);
     within(LEASE / 10, first.task).await.expect("ended");
-    second.renew("ann").await.expect("open");
+    second.connect_again("ann").await.expect("it is open");
 }
 
 /// Every session is adopted, commits stay committed, and nothing is granted twice.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lab::{Server, held, reply, settle, within};
 use tenure_core::Rejection;
-use tenure_core::testing::{attach, release};
+use tenure_core::testing::{move_to, release};
 use tenure_server::sequencer::PendingGrant;
 use tenure_server::store::Fault;
 
@@ -16,7 +16,7 @@ const COMMANDS: usize = 12_000;
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[tokio::test(start_paused = true)]
-async fn attach_is_decided_before_many_acquires_that_were_sent_earlier() {
+async fn move_is_decided_before_many_acquires_that_were_sent_earlier() {
     let (database, server, other) = Server::pair().await;
     other.hold("ann", "a").await;
     let hold = database.hold_appends();
@@ -26,13 +26,13 @@ async fn attach_is_decided_before_many_acquires_that_were_sent_earlier() {
         commands.push(tokio::spawn(async move { namespace.decide(acquire).await }));
     }
     settle().await;
-    let attached = server.send(attach("ann", server.node.id)).await;
+    let moved = server.send(move_to("ann", server.node.id)).await;
     drop(hold);
-    let attached = within(LIMIT, attached).await.expect("ran").expect("open").revision;
+    let moved = within(LIMIT, moved).await.expect("ran").expect("open").revision;
     let mut later = 0;
     for sent in commands {
         let decided = within(LIMIT, sent).await.expect("ran").expect("free");
-        later += usize::from(decided.revision > attached);
+        later += usize::from(decided.revision > moved);
         decided.pending.into_iter().for_each(PendingGrant::acknowledge);
     }
     assert!(later > COMMANDS / 4, "only {later} of {COMMANDS} were decided after it");

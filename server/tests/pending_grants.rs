@@ -5,8 +5,8 @@ use crate::lab;
 use std::time::Duration;
 
 use lab::{LEASE, REATTACH, SOON, Server, TTL, granted, pass, within};
-use tenure_core::testing::{Build, attach};
-use tenure_core::{Outcome, Revision};
+use tenure_core::testing::Build;
+use tenure_core::{Command, Outcome, Revision};
 use tenure_server::sequencer::WaitEnd;
 
 /// Lets time pass while these sessions are renewed.
@@ -61,7 +61,7 @@ async fn wait_whose_call_dies_with_its_server_is_cancelled_unless_the_call_is_re
         assert!(matches!(waits.outcome, Outcome::Waiting { .. }), "{:?}", waits.outcome);
         std::mem::forget(waits.pending);
         // From now on the home of the session is not the server with its call.
-        second.attach(session).await.expect("open");
+        second.make_home_of(session).await.expect("open");
     }
     first.kill();
     pass_with(&second, &["ann", "bob", "cid"], LEASE + LEASE / 2).await;
@@ -202,7 +202,7 @@ async fn hold_acknowledged_at_another_server_is_kept_where_its_caller_was_lost()
     first.release("ann", "a", token).await.expect("held");
     let token = granted(bob).await;
     // bob returns, while the first server still remembers that it lost him.
-    first.attach("bob").await.expect("open");
+    first.make_home_of("bob").await.expect("open");
     pass_with(&first, &["ann", "bob"], REATTACH * 2).await;
     assert!(holds(&first, "bob", token, "a").await, "a hold that he knows of");
 }
@@ -212,30 +212,12 @@ async fn hold_acknowledged_at_another_server_is_kept_if_its_first_caller_is_lost
     let (_database, first, second) = Server::pair().await;
     let unacknowledged = first.ask(first.acquire("ann", "a")).await.expect("free").pending.expect("granted just now");
     let token = second.hold("ann", "a").await;
-    first.attach("ann").await.expect("open");
+    // As the other server does before it returns the hold.
+    second.ask(Command::Acknowledge { claim: token }).await.expect("held");
+    first.make_home_of("ann").await.expect("open");
     drop(unacknowledged);
     pass_with(&first, &["ann"], REATTACH * 2).await;
     assert!(holds(&first, "ann", token, "a").await, "a hold that she knows of");
-}
-
-/// The reply to the attachment lists her holds, if the reply to her acquire was lost.
-#[tokio::test(start_paused = true)]
-async fn hold_is_kept_if_its_session_is_attached_before_or_after_its_caller_is_lost() {
-    let server = Server::alone().await;
-    let [before, after] = ["a", "b"].map(|name| server.acquire("ann", name));
-    let before = server.ask(before).await.expect("free");
-    let after = server.ask(after).await.expect("free");
-    let tokens = [&before, &after].map(|decided| match &decided.outcome {
-        Outcome::Held { claim, .. } => claim.token().expect("held"),
-        other => panic!("{other:?}"),
-    });
-    drop(before.pending.expect("granted just now"));
-    server.ask(attach("ann", server.node.id).attachment(1)).await.expect("open");
-    drop(after.pending.expect("granted just now"));
-    pass_with(&server, &["ann"], REATTACH * 2).await;
-    for (token, name) in tokens.into_iter().zip(["a", "b"]) {
-        assert!(holds(&server, "ann", token, name).await, "{name}, which she knows of");
-    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -52,11 +52,11 @@ async fn sessions_of_a_killed_server_are_adopted_with_a_full_ttl() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hold_and_token_stay_if_the_client_attaches_at_another_server() {
+async fn hold_and_token_stay_if_the_session_is_renewed_at_another_server() {
     let (_database, first, second) = Server::pair().await;
     let token = first.hold("ann", "a").await;
     first.kill();
-    second.attach("ann").await.expect("open");
+    second.make_home_of("ann").await.expect("open");
     assert!(second.keep_alive_for("ann", LEASE * 2).await);
     assert_eq!(second.holder("a").await, Some(("ann".to_owned(), token)));
 }
@@ -224,7 +224,7 @@ async fn end_by_expiry_is_written_after_an_outage_of_the_store() {
     pass(TTL + SOON).await;
     database.set_available(true);
     eventually(Duration::from_secs(1), "expired", async || !server.is_open("ann").await).await;
-    let late = server.attach("ann").await;
+    let late = server.make_home_of("ann").await;
     let expired = Rejection::SessionEnded { session: "ann".into(), reason: EndReason::Expired };
     assert_eq!(late.map(drop), Err(expired));
 }

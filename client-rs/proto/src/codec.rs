@@ -99,10 +99,10 @@ mod tests {
 
     #[test]
     fn names_the_whole_path_of_a_nested_field() {
-        let wire = b"\x0a\x08\x08\x01\x32\x04\x12\x02\xff\xfe";
-        let error = crate::v1::StreamRequest::decode(&wire[..]).expect_err("not UTF-8");
+        let wire = b"\x1a\x0a\x0a\x08\x0a\x06\x1a\x04\x12\x02\xff\xfe";
+        let error = crate::v1::ConnectRequest::decode(&wire[..]).expect_err("not UTF-8");
         let info = unreadable(&error.to_string()).get_details_error_info().expect("details");
-        assert_eq!(info.metadata["field"], "commands.kind.names");
+        assert_eq!(info.metadata["field"], "kind.changes.kind.claims.names");
     }
 
     #[test]

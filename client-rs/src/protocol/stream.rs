@@ -13,8 +13,9 @@ use crate::error::LostReason;
 
 /// The most changes in one message: the contract's bound.
 const CHANGES_PER_MESSAGE: usize = 1_000;
-/// With this many bytes a message is complete. With what is added last it is below the contract's 4 MiB.
-const BYTES_PER_MESSAGE: usize = 3 << 20;
+/// With this many bytes a message is complete. With what is added last it is below the contract's 4 MiB, and however
+/// small its claims are, they have fewer fields than a server accepts in one message.
+const BYTES_PER_MESSAGE: usize = 1 << 20;
 /// The most bytes of a number in a message, and of the tag and the length before a declaration.
 const BYTES_PER_NUMBER: usize = 10;
 

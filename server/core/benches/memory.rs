@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use lab::{held_by, name, opening, session_id};
 use tenure_core::testing::{HOME, claim_spec, session_spec};
-use tenure_core::{Claim, ClaimSpec, ClaimState, Home, Opening, Revision, Session, SessionSpec, StreamId, Table};
+use tenure_core::{Claim, ClaimSpec, ClaimState, Home, Opening, Revision, Session, SessionSpec, Table};
 
 const TTL: Duration = Duration::from_secs(30);
 
@@ -55,7 +55,7 @@ fn measure(sessions: usize, of_each: usize, restored: bool) {
 fn restore(sessions: usize, of_each: usize) -> Table {
     let session = |number: usize| {
         let Opening { ttl, owner, .. } = opening();
-        let spec = SessionSpec { ttl, owner, attachment: 1, ..session_spec(session_id(number)) };
+        let spec = SessionSpec { ttl, owner, ..session_spec(session_id(number)) };
         Session::new(spec, Revision((number * (of_each + 1) + 1) as u64))
     };
     let claim = |number: usize| {
@@ -72,13 +72,10 @@ fn restore(sessions: usize, of_each: usize) -> Table {
 
 /// Simulates some minutes of keep-alives.
 fn live(home: &mut Home, sessions: usize) {
-    for number in 0..sessions {
-        home.attach(&session_id(number), StreamId(number as u64 / 100), TTL).expect("kept");
-    }
     for renewal in 1..30 {
         let now = TTL + TTL / 3 * renewal + Duration::from_millis(u64::from(renewal) * 7 % 50);
         for number in 0..sessions {
-            home.keep_alive(&session_id(number), StreamId(number as u64 / 100), now).expect("kept");
+            home.renew(&session_id(number), now).expect("kept");
         }
         assert_eq!(home.due(now), []);
     }

@@ -133,14 +133,14 @@ fn open_and_close(bencher: Bencher, sessions: usize) {
     });
 }
 
-/// A session with many locks attaches to another server.
+/// A session with many locks moves to another server.
 #[divan::bench(args = [1, 10_000])]
-fn attach(bencher: Bencher, claims: usize) {
+fn move_session(bencher: Bencher, claims: usize) {
     let mut table = held_by(claims, claims);
     let mut home = 1;
     bencher.bench_local(|| {
         home = 3 - home;
-        ask(&mut table, testing::attach(session_id(0), ServerId(home)))
+        ask(&mut table, testing::move_to(session_id(0), ServerId(home)))
     });
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::ascending::Ascending;
-use crate::encoding::{is_default, millis};
+use crate::encoding::{is_default, millis, optional_millis};
 use crate::end::EndReason;
 use crate::model::{AskedMode, Claim, Metadata, Opening, Revision, ServerId, no_labels};
 use crate::names::{Names, Text};
@@ -127,6 +127,10 @@ impl Declaration {
 pub struct DeclaredSession {
     /// Its id, which no open session may have.
     pub id: Text,
+    /// How long it outlives the stream of its client; `None`: until its TTL has passed.
+    #[serde(rename = "disconnect_grace_ms", with = "optional_millis")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disconnect_grace: Option<Duration>,
     /// The other parameters.
     pub opening: Opening,
 }

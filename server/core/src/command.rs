@@ -10,42 +10,21 @@ use crate::client::{Absence, Change, Hello};
 use crate::encoding::{is_default, millis};
 use crate::end::{EndReason, Eviction};
 use crate::group::{GroupCommand, GroupOutcome};
-use crate::model::{
-    AskedMode, Attached, Claim, LockSettings, Metadata, Opening, Revision, ServerId, SessionSpec, no_labels,
-};
+use crate::model::{AskedMode, Claim, LockSettings, Metadata, Opening, Revision, ServerId, SessionSpec, no_labels};
 use crate::names::{Names, Text};
 
-/// How an Acquire reached the server that issues it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Origin {
-    /// A plain call, which waits for the claim at that server.
-    Call {
-        /// The server's revision when it received the call. The call is rejected if its cancel was committed after
-        /// that.
-        received: Revision,
-    },
-    /// A client's stream.
-    Stream {
-        /// The attachment as known when the request arrived, if the session was attached to the stream. The Acquire is
-        /// rejected if that has changed, or if another server is the home by now: it is stale, and its client may have
-        /// failed over.
-        attached: Option<Attached>,
-    },
-}
-
-/// The parameters of [`Command::Acquire`].
+/// The parameters of [`Command::Acquire`]: a plain call, which waits for the claim at the server that issues it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Acquire {
     /// The requesting session.
     pub session: Text,
-    /// Opens the session with this if it is not open; otherwise sets its TTL and disconnect grace.
+    /// Opens the session with this if it is not open; otherwise sets its TTL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opening: Option<Opening>,
     /// The session's home from now on.
     pub home: ServerId,
-    /// How the request reached the server.
-    pub origin: Origin,
+    /// The server's revision when it received the call. The call is rejected if its cancel was committed after that.
+    pub received: Revision,
     /// The intended session, by the revision that opened it; the command then opens none. `None`: any session with
     /// this id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,7 +86,7 @@ pub struct Limits {
 #[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
-    /// Opens a session, or attaches the open one with this id to this home with this TTL and disconnect grace.
+    /// Opens a session, or moves the open one with this id to this home, with this TTL.
     OpenSession {
         /// The session's id.
         session: Text,
@@ -115,30 +94,18 @@ pub enum Command {
         opening: Opening,
         /// Its home.
         home: ServerId,
-        /// Its client's count of its attachments, including this one; 0: not counted. A count below the highest that
-        /// the session has seen is stale: its client has failed over since.
-        attachment: u64,
-        /// The program that opens it. `None`: programs are not compared.
-        client: Option<Text>,
     },
     /// Makes this home the home of an open session.
-    AttachSession {
+    MoveSession {
         /// The session's id.
         session: Text,
         /// Its home.
         home: ServerId,
-        /// See [`Command::OpenSession`].
-        attachment: u64,
-        /// See [`Command::OpenSession`].
-        client: Option<Text>,
     },
-    /// Ends a session at its client's request. Idempotent.
+    /// Ends a session at a caller's request. Idempotent.
     CloseSession {
         /// The session's id.
         session: Text,
-        /// The program that closes it: a session opened by another program stays open. `None`: programs are not
-        /// compared.
-        client: Option<Text>,
     },
     /// Ends a session at its home's request. Has no effect unless that is still the session's home.
     EndSession {
@@ -153,14 +120,11 @@ pub enum Command {
     },
     /// Requests locks.
     Acquire(Acquire),
-    /// Cancels an Acquire, whether waiting or granted. Idempotent.
+    /// Cancels an Acquire, whether waiting or granted, and causes the rejection of every Acquire of these locks that a
+    /// server received before. Idempotent.
     CancelAcquire {
         /// The session that requested the locks.
         session: Text,
-        /// The attachment as known when the request arrived, if it came by a stream that the session was attached to.
-        /// The cancel is stale, and rejected, if that has changed. `None`: it came by a plain call, and causes the
-        /// rejection of every call for these locks that a server received before.
-        attached: Option<Attached>,
         /// The requested locks, sorted.
         names: Names,
     },
@@ -324,7 +288,7 @@ impl Command {
     pub fn session(&self) -> Option<&Text> {
         match self {
             Self::OpenSession { session, .. }
-            | Self::AttachSession { session, .. }
+            | Self::MoveSession { session, .. }
             | Self::CloseSession { session, .. }
             | Self::Acquire(Acquire { session, .. })
             | Self::CancelAcquire { session, .. }
@@ -388,7 +352,7 @@ impl From<Command> for Request {
     }
 }
 
-/// The maximum size of the claims that are copied into the outcome of opening or attaching a session, in bytes by
+/// The maximum size of the claims that are copied into the outcome of opening a session, in bytes by
 /// [`message_bytes`](crate::ClaimSpec::message_bytes).
 pub const FEW_CLAIM_BYTES: usize = 4 * 1024;
 

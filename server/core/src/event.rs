@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::encoding::{is_default, millis, one, optional_millis};
+use crate::encoding::{millis, one, optional_millis};
 use crate::end::{EndReason, Eviction};
 use crate::group::GroupChange;
 use crate::model::{ClaimSpec, LockSettings, Revision, ServerId, SessionSpec, metadata_bytes};
@@ -17,8 +17,8 @@ use crate::names::{Names, Text};
 pub enum Event {
     /// A session was opened; it is `opened` at this event's revision.
     SessionOpened(Arc<SessionSpec>),
-    /// A session was attached: it has this home, TTL, disconnect grace and attachment count from now on.
-    SessionAttached {
+    /// A session was moved: it has this home and TTL from now on.
+    SessionMoved {
         /// The session's id.
         session: Text,
         /// The revision that opened it.
@@ -28,13 +28,6 @@ pub enum Event {
         /// Its TTL from now on.
         #[serde(rename = "ttl_ms", with = "millis")]
         ttl: Duration,
-        /// Its disconnect grace from now on.
-        #[serde(rename = "disconnect_grace_ms", with = "optional_millis")]
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        disconnect_grace: Option<Duration>,
-        /// Its client's attachment count from now on.
-        #[serde(default, skip_serializing_if = "is_default")]
-        attachment: u64,
     },
     /// A session ended. The ends of its claims and memberships come before, in the same batch.
     SessionEnded {
@@ -257,7 +250,7 @@ impl Event {
             | Self::AcquireCancelled { .. }
             | Self::Group { .. }
             | Self::SessionOpened(_)
-            | Self::SessionAttached { .. }
+            | Self::SessionMoved { .. }
             | Self::SessionEnded { .. }
             | Self::ClientConnected { .. }
             | Self::ClientEnded { .. }

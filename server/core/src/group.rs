@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::encoding::{is_default, pairs};
 use crate::end::EndReason;
-use crate::model::{Attached, Metadata, Opening, Revision, ServerId, metadata_bytes, no_labels};
+use crate::model::{Metadata, Opening, Revision, ServerId, metadata_bytes, no_labels};
 use crate::names::Text;
 
 /// The maximum number of members of one group. With this limit, a group fits into one message with its metadata and
@@ -261,13 +261,10 @@ pub enum GroupCommand {
         group: Text,
         /// The session.
         session: Text,
-        /// Opens the session with this if it is not open; otherwise sets its TTL and disconnect grace and makes `home`
-        /// its home.
+        /// Opens the session with this if it is not open; otherwise sets its TTL and makes `home` its home.
         opening: Option<Opening>,
         /// The server that issues the command.
         home: ServerId,
-        /// The attachment as known when the request arrived, if it came by a stream that the session was attached to.
-        attached: Option<Attached>,
         /// See [`Acquire::opened`](crate::Acquire::opened).
         opened: Option<Revision>,
         /// Arbitrary labels.

@@ -8,7 +8,6 @@ mod nanos;
 mod pauses;
 mod renewals;
 mod session_timer;
-mod streams;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -21,7 +20,7 @@ use crate::ascending::Ascending;
 use crate::end::EndReason;
 use crate::event::{Event, Recorded};
 use crate::map::Map;
-use crate::model::{Claim, ClaimState, Revision, ServerId, Session};
+use crate::model::{ClaimState, Revision, ServerId, SessionSpec};
 use crate::names::Text;
 use crate::table::Table;
 use client_timer::{ClientTimer, floor};
@@ -35,10 +34,6 @@ use timers::{Timer, Timers};
 /// differences matter.
 pub type Tick = Duration;
 
-/// A client's stream, by a number that is unique in the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StreamId(pub u64);
-
 /// The reason why a renewal is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RenewError {
@@ -46,8 +41,8 @@ pub enum RenewError {
     NotHome,
     /// The session's time is up, for this reason: its end is in progress, and nothing revives it.
     Ended(EndReason),
-    /// The session is attached to another stream, or to none.
-    NotAttached,
+    /// A client has declared the session, and renews it.
+    OfClient,
 }
 
 /// One server's timers for one namespace.
@@ -61,8 +56,6 @@ pub struct Home {
     floors: Floors,
     clients: Map<Text, ClientTimer>,
     sessions: Map<Text, SessionTimer>,
-    /// The sessions with a disconnect grace, by the stream they are attached to.
-    by_stream: BTreeSet<(StreamId, Text)>,
     /// Since when held claims are known here: since their grant, or since their session moved to this home.
     held: Ascending<Revision, Nanos>,
     /// When claims that linger here may end.
@@ -95,39 +88,23 @@ impl Home {
     pub fn observe(&mut self, recorded: &Recorded, table: &Table, now: Tick) {
         match &recorded.event {
             Event::HistoryLost { .. } => self.observe_loss(recorded.revision, now),
-            Event::SessionOpened(spec) if spec.home == self.me && spec.declared > 0 => {
-                self.insert_declared(spec, recorded.revision, now);
-            }
-            Event::SessionOpened(spec) if spec.home == self.me => {
-                self.insert_session(&spec.id, recorded.revision, spec.ttl, spec.disconnect_grace, now);
-                self.set_client(spec);
-            }
-            Event::SessionAttached { session, home, .. } if *home != self.me => {
+            Event::SessionOpened(spec) if spec.home == self.me => self.insert_session(spec, recorded.revision, now),
+            Event::SessionMoved { session, home, .. } if *home != self.me => {
                 self.remove_session(session);
                 for claim in table.session(session).into_iter().flat_map(|found| table.claims_of(found)) {
-                    if is_cancelled_by_home(claim) {
-                        self.clear_abandoned(claim.id);
-                    }
                     self.drains.swap_remove(&claim.id);
                 }
             }
-            Event::SessionAttached { session, opened, ttl, disconnect_grace, attachment, .. } => {
-                let comes = !self.sessions.contains_key(session);
-                self.insert_session(session, *opened, *ttl, *disconnect_grace, now);
+            Event::SessionMoved { session, opened, .. } => {
                 // If the table shows none, or a later one of this id, this session ends later in the batch.
                 if let Some(found) = table.session(session).filter(|found| found.opened == *opened) {
-                    self.set_client(&found.spec);
-                    if comes {
-                        self.abandon_waits(found, recorded.revision, table, now);
-                        for claim in table.claims_of(found) {
-                            if claim.token().is_some() {
-                                self.record_hold(claim.id, &claim.spec.session, now);
-                            }
-                            self.start_handoff_timers(claim, table, now);
+                    let comes = !self.sessions.contains_key(session);
+                    self.insert_session(&found.spec, *opened, now);
+                    for claim in table.claims_of(found).filter(|_| comes) {
+                        if claim.token().is_some() {
+                            self.record_hold(claim.id, &claim.spec.session, now);
                         }
-                    } else if *attachment > 0 {
-                        // A client that counts attachments learns from the reply to each of them what it holds.
-                        self.clear_abandoned_holds(found, table);
+                        self.start_handoff_timers(claim, table, now);
                     }
                 }
             }
@@ -187,30 +164,14 @@ impl Home {
         gone.iter().for_each(|id| self.remove_session(id));
         self.take_over_clients(moved, table, now);
         for session in table.sessions_after(Revision(0)).filter(|session| session.spec.home == me) {
-            let (ttl, grace) = (session.spec.ttl, session.spec.disconnect_grace);
-            let before = self.sessions.get(&session.spec.id).map(|timer| (timer.ttl(), timer.disconnect_grace()));
-            if session.spec.declared > 0 {
-                if before.is_none() {
-                    self.insert_declared(&session.spec, session.opened, now);
-                }
-                continue;
-            }
-            if before != Some((ttl, grace)) {
-                self.insert_session(&session.spec.id, session.opened, ttl, grace, now);
-            }
-            self.set_client(&session.spec);
-            if before.is_none() {
-                self.abandon_waits(session, moved, table, now);
+            let before = self.sessions.get(&session.spec.id).map(SessionTimer::ttl);
+            if before != Some(session.spec.ttl) {
+                self.insert_session(&session.spec, session.opened, now);
             }
         }
-        // A claim is no longer cancelled here if its session has moved: the session may return with its client. Nothing
-        // is known of claims that the table does not have yet, so they stay.
-        let sessions = &self.sessions;
+        // Nothing is known of claims that the table does not have yet, so they stay.
         let is_here = |claim: &Revision| match table.claim(*claim) {
-            Some(Claim { spec, .. }) => match spec.waiting_server {
-                Some(at) => at == me,
-                None => sessions.get(&spec.session).is_some_and(|timer| timer.opened == spec.opened),
-            },
+            Some(claim) => claim.spec.waiting_server == Some(me),
             None => *claim > table.revision(),
         };
         self.abandoned.retain(|claim, _| is_here(claim));
@@ -233,15 +194,10 @@ impl Home {
     }
 
     /// Processes a table that was reloaded, which has skipped events: a claim is not cancelled here if it is awaited at
-    /// another server by now, or its grant was acknowledged. A grant for a stream is not cancelled either: it looks the
-    /// same.
+    /// another server by now, or its grant was acknowledged.
     pub fn reconcile(&mut self, table: &Table) {
-        let is_settled = |claim: &Revision| {
-            table.claim(*claim).is_some_and(|found| match found.spec.waiting_server {
-                Some(at) => at != self.me,
-                None => found.token().is_some(),
-            })
-        };
+        let is_settled =
+            |claim: &Revision| table.claim(*claim).is_some_and(|found| found.spec.waiting_server != Some(self.me));
         let settled: Vec<Revision> =
             self.abandoned.keys().chain(&self.cancelling).copied().filter(is_settled).collect();
         for claim in settled {
@@ -249,31 +205,15 @@ impl Home {
         }
     }
 
-    /// Renews a session for a caller without a stream: it lives for a full TTL from now, whatever happens to its
-    /// stream.
+    /// Renews a session that was opened by a call: it lives for a full TTL from now.
     ///
     /// # Errors
     /// If this is not its home, if its time was already up (an ended session is not revived), or if it is renewed with
     /// its client.
     pub fn renew(&mut self, session: &str, now: Tick) -> Result<Duration, RenewError> {
         let timer = self.sessions.get_mut(session).ok_or(RenewError::NotHome)?;
-        if timer.declared > 0 {
-            return Err(RenewError::NotAttached);
-        }
-        timer.check(self.floors.of(timer.opened), now)?;
-        timer.renew_by_call(now);
-        Ok(timer.ttl())
-    }
-
-    /// Renews a session on the stream it is attached to: it lives for a full TTL from now while the stream does, and
-    /// for its disconnect grace after that.
-    ///
-    /// # Errors
-    /// As [`Self::renew`], and if the session is not attached to this stream.
-    pub fn keep_alive(&mut self, session: &str, stream: StreamId, now: Tick) -> Result<Duration, RenewError> {
-        let timer = self.sessions.get_mut(session).ok_or(RenewError::NotHome)?;
-        if timer.stream() != Some(stream) {
-            return Err(RenewError::NotAttached);
+        if timer.client.is_some() {
+            return Err(RenewError::OfClient);
         }
         timer.check(self.floors.of(timer.opened), now)?;
         timer.renew(now);
@@ -286,6 +226,13 @@ impl Home {
         let timer = self.sessions.get(session)?;
         let floor = floor(&self.floors, &self.clients, timer);
         Some(Tick::from(timer.deadline(floor)).saturating_sub(now))
+    }
+
+    /// Whether a session has its home here and was opened by another identity.
+    #[must_use]
+    pub fn is_of_another(&self, session: &str, identity: &Text) -> bool {
+        let opener = self.sessions.get(session).and_then(|timer| timer.identity.as_ref());
+        opener.is_some_and(|opener| opener != identity)
     }
 
     /// Whether a session is at home here.
@@ -362,18 +309,18 @@ impl Home {
         }
     }
 
-    fn insert_session(&mut self, session: &Text, opened: Revision, ttl: Duration, grace: Option<Duration>, now: Tick) {
-        self.enter_session(session, opened, ttl, grace, now);
-        self.schedule(session, now);
-    }
-
-    fn enter_session(&mut self, session: &Text, opened: Revision, ttl: Duration, grace: Option<Duration>, now: Tick) {
-        match self.sessions.get_mut(session).filter(|timer| timer.opened == opened) {
-            Some(timer) => timer.update(ttl, grace, self.floors.of(opened), now),
+    /// Inserts a session at home here, or updates it, and renews it: from now on with its client, if it has one.
+    fn insert_session(&mut self, spec: &SessionSpec, opened: Revision, now: Tick) {
+        match self.sessions.get_mut(&spec.id).filter(|timer| timer.opened == opened) {
+            Some(timer) => timer.update(spec.ttl, self.floors.of(opened), now),
             None => {
-                self.remove_session(session);
-                self.sessions.insert(session.clone(), SessionTimer::new(opened, ttl, grace, now));
+                self.remove_session(&spec.id);
+                self.sessions.insert(spec.id.clone(), SessionTimer::new(spec, opened, now));
             }
+        }
+        match spec.client {
+            Some(_) => self.run_with_client(&spec.id, now),
+            None => self.schedule(&spec.id, now),
         }
     }
 
@@ -393,32 +340,8 @@ impl Home {
     fn remove_session(&mut self, session: &Text) {
         let Some(timer) = self.sessions.swap_remove(session) else { return };
         self.timers.unset(timer.due, Timer::Session(session.clone()));
-        if let Some(stream) = timer.stream() {
-            self.by_stream.remove(&(stream, session.clone()));
-        }
-        if let Some(client) = timer.client.as_ref().filter(|_| timer.declared > 0) {
+        if let Some(client) = &timer.client {
             self.leave_client(client, &timer);
-        }
-    }
-
-    /// The waits of a session that moved here at revision `moved` are cancelled unless a caller requests them here.
-    /// Later ones of the same batch were requested here.
-    fn abandon_waits(&mut self, session: &Session, moved: Revision, table: &Table, now: Tick) {
-        self.clear_abandoned_holds(session, table);
-        for claim in table.claims_of(session) {
-            if claim.state == ClaimState::Waiting && claim.id <= moved && is_cancelled_by_home(claim) {
-                self.mark_abandoned(claim.id, now);
-            }
-        }
-    }
-
-    /// A session keeps its holds, even those that were to be cancelled here: its client may have learned of the grant
-    /// from another server.
-    fn clear_abandoned_holds(&mut self, session: &Session, table: &Table) {
-        for claim in table.claims_of(session) {
-            if claim.state != ClaimState::Waiting && is_cancelled_by_home(claim) {
-                self.clear_abandoned(claim.id);
-            }
         }
     }
 
@@ -434,9 +357,4 @@ impl Home {
         self.lingering.insert(claim, at);
         self.timers.set(at, Timer::Lingering(claim));
     }
-}
-
-/// Whether the home of its session is responsible for cancelling an abandoned claim.
-fn is_cancelled_by_home(claim: &Claim) -> bool {
-    claim.spec.waiting_server.is_none()
 }

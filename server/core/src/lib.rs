@@ -28,7 +28,7 @@ pub use ascending::Ascending;
 pub use client::{
     Absence, Change, Client, Declaration, DeclaredClaim, DeclaredMembership, DeclaredSession, Hello, Item, Membership,
 };
-pub use command::{Acquire, Actor, Command, FEW_CLAIM_BYTES, Handoff, Limits, Origin, Outcome, Request};
+pub use command::{Acquire, Actor, Command, FEW_CLAIM_BYTES, Handoff, Limits, Outcome, Request};
 pub use encoding::whole_millis;
 pub use end::{EndReason, Eviction};
 pub use event::{Event, Recorded};
@@ -40,11 +40,11 @@ pub use group::{
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use home::{Home, RenewError, Renewals, StreamId, Tick};
+pub use home::{Home, RenewError, Renewals, Tick};
 pub use lock::Lock;
 pub use model::{
-    AskedMode, Attached, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, LockSettings, Metadata, Mode, Opening, Preempt,
-    Rank, Revision, ServerId, Session, SessionSpec, Transfer, metadata_bytes, no_labels,
+    AskedMode, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, LockSettings, Metadata, Mode, Opening, Preempt, Rank,
+    Revision, ServerId, Session, SessionSpec, Transfer, metadata_bytes, no_labels,
 };
 pub use names::{Names, Text};
 pub use recent::Recent;

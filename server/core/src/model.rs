@@ -28,7 +28,7 @@ pub fn metadata_bytes(metadata: &Metadata) -> usize {
     metadata.iter().map(|(key, value)| key.len() + value.len()).sum()
 }
 
-/// The maximum size of one session's claims in a message, in bytes: the reply to its attachment contains all of them.
+/// The maximum size of one session's claims in a message, in bytes: the reply to OpenSession contains all of them.
 /// This allows some 10,000 claims to one lock each, or 40,000 locks in sets; ending them all takes a fraction of a
 /// second.
 pub const CLAIM_BYTES: usize = 2 * 1024 * 1024;
@@ -70,10 +70,6 @@ pub struct Opening {
     /// How long it lives without a renewal.
     #[serde(rename = "ttl_ms", with = "millis")]
     pub ttl: Duration,
-    /// How long it outlives its stream; `None`: until its TTL has passed.
-    #[serde(rename = "disconnect_grace_ms", with = "optional_millis")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub disconnect_grace: Option<Duration>,
     /// The owner, for human readers.
     pub owner: Text,
     /// Arbitrary labels.
@@ -85,15 +81,6 @@ pub struct Opening {
     pub identity: Option<Text>,
 }
 
-/// The home's view of a session when a request came by the stream that the session was attached to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Attached {
-    /// The number of attachments that its client has reported; 0 if it does not count them.
-    pub count: u64,
-    /// The last history loss of the database. Later attachments may be lost, and so forgotten, in the next one.
-    pub lost: Revision,
-}
-
 /// The parameters of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SessionSpec {
@@ -103,7 +90,7 @@ pub struct SessionSpec {
     /// How long it lives without a renewal.
     #[serde(rename = "ttl_ms", with = "millis")]
     pub ttl: Duration,
-    /// How long it outlives its stream; `None`: until its TTL has passed.
+    /// How long it outlives the stream of its client; `None`: until its TTL has passed.
     #[serde(rename = "disconnect_grace_ms", with = "optional_millis")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disconnect_grace: Option<Duration>,
@@ -114,17 +101,13 @@ pub struct SessionSpec {
     pub metadata: Metadata,
     /// The server that takes its renewals.
     pub home: ServerId,
-    /// The highest attachment count that its client has reported; 0: none.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub attachment: u64,
     /// The authenticated identity that opened it; `None`: no authentication was required.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub identity: Option<Text>,
-    /// The program that opened it, by the id that it has drawn: no other program may attach it. `None`: programs are
-    /// not compared.
+    /// The client that has declared it, and renews it; `None`: it was opened by a call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<Text>,
-    /// The number by which its client has declared it; 0: it was opened by a call.
+    /// The number by which its client has declared it; 0: there is no client.
     #[serde(default, skip_serializing_if = "is_default")]
     pub declared: u64,
 }
@@ -139,18 +122,12 @@ impl SessionSpec {
             _ => true,
         }
     }
-
-    /// The client that has declared it, if it was declared.
-    #[must_use]
-    pub fn declared_by(&self) -> Option<&Text> {
-        self.client.as_ref().filter(|_| self.declared > 0)
-    }
 }
 
 /// An open session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// Its parameters, with current values of `ttl`, `disconnect_grace`, `home` and `attachment`.
+    /// Its parameters, with current values of `ttl` and `home`.
     pub spec: SessionSpec,
     /// The revision of the event that opened it.
     pub opened: Revision,

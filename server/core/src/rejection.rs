@@ -24,9 +24,6 @@ pub enum Rejection {
         /// Why it ended.
         reason: EndReason,
     },
-    /// The session was attached elsewhere meanwhile.
-    #[error("session \"{0}\" has been attached to another server")]
-    SessionMoved(Text),
     /// The session was opened by another program, and has not ended yet.
     #[error(
         "session \"{0}\" is in use by another program: use another session id, or wait until that session has ended"
@@ -55,14 +52,6 @@ pub enum Rejection {
     /// The client connected as another identity before.
     #[error("client \"{0}\" has connected as another identity")]
     ClientOfAnother(Text),
-    /// Its client has reported a later attachment of the session.
-    #[error("session \"{session}\" has a later attachment: {attachment}")]
-    LateAttachment {
-        /// The session's id.
-        session: Text,
-        /// The highest count that its client has reported.
-        attachment: u64,
-    },
     /// The session does not hold the lock, and did not with this token.
     #[error(fmt = not_holder)]
     NotHolder {

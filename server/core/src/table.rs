@@ -110,7 +110,7 @@ impl Table {
             table.insert_client(Client { items: Ascending::default(), ..client });
         }
         for Session { mut spec, opened, .. } in sessions {
-            let client = spec.declared_by().and_then(|client| table.clients.get(client));
+            let client = spec.client.as_ref().and_then(|client| table.clients.get(client));
             spec.home = client.map_or(spec.home, |client| client.home);
             table.admit(Session::new(spec, opened));
         }
@@ -232,7 +232,7 @@ impl Table {
         self.note(Undo::SessionInserted(session.spec.id.clone()));
         count(&mut self.homes, None, Some(session.spec.home));
         self.census.add(session.spec.identity.as_ref(), Counted::Session);
-        let (client, item) = (session.spec.declared_by(), Item::Session(session.spec.id.clone()));
+        let (client, item) = (session.spec.client.as_ref(), Item::Session(session.spec.id.clone()));
         self.set_item(client, session.spec.declared, Some(item));
         self.opened.insert(session.opened, session.spec.id.clone());
         self.sessions.insert(session.spec.id.clone(), session);
@@ -242,7 +242,7 @@ impl Table {
     fn dismiss(&mut self, id: &str) {
         let Some(session) = self.sessions.swap_remove(id) else { return };
         self.opened.remove(&session.opened);
-        self.set_item(session.spec.declared_by(), session.spec.declared, None);
+        self.set_item(session.spec.client.as_ref(), session.spec.declared, None);
         count(&mut self.homes, Some(session.spec.home), None);
         self.census.remove(session.spec.identity.as_ref(), Counted::Session);
         self.note(Undo::SessionRemoved(session));
@@ -263,7 +263,7 @@ impl Table {
             session.claim_bytes += claim.spec.message_bytes();
             counted_as(&claim).for_each(|counted| self.census.add(session.spec.identity.as_ref(), counted));
             share_texts(&mut claim.spec, &session.spec);
-            let client = session.spec.declared_by().cloned();
+            let client = session.spec.client.clone();
             self.set_item(client.as_ref(), claim.spec.declared, Some(Item::Claim(claim.id)));
         }
         self.claims.insert(claim.id, claim);
@@ -283,7 +283,7 @@ impl Table {
             session.claims.remove(&id);
             session.claim_bytes -= claim.spec.message_bytes();
             counted_as(&claim).for_each(|counted| self.census.remove(session.spec.identity.as_ref(), counted));
-            let client = session.spec.declared_by().cloned();
+            let client = session.spec.client.clone();
             self.set_item(client.as_ref(), claim.spec.declared, None);
         }
         self.note(Undo::ClaimLeft(claim));

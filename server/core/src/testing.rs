@@ -1,8 +1,7 @@
 //! Commands, parameters and a lab for tests.
 //!
 //! The functions here build commands with defaults for all that most tests do not care about: the command comes from
-//! [`HOME`], by a stream to which its session is not attached, and opens the session by [`opening`] if it can. The
-//! methods of [`Build`] change what a test does care about, as in `acquire("ann", "a").shared().priority(3)`. A
+//! [`HOME`], which received it just now, and opens the session by [`opening`] if it can. The methods of [`Build`] change what a test does care about, as in `acquire("ann", "a").shared().priority(3)`. A
 //! [`Lab`] executes commands and asserts their outcomes.
 
 mod lab;
@@ -12,14 +11,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::{Change, Declaration, DeclaredClaim, DeclaredMembership, DeclaredSession, Hello};
-use crate::command::{Acquire, Command, Handoff, Origin};
+use crate::command::{Acquire, Command, Handoff};
 use crate::end::{EndReason, Eviction};
 use crate::event::{Event, Recorded};
 use crate::group::{Assignments, Basis, Group, GroupCommand};
 use crate::home::Tick;
 use crate::model::{
-    AskedMode, Attached, ClaimSpec, LockSettings, Metadata, Mode, Opening, Revision, ServerId, Session, SessionSpec,
-    no_labels,
+    AskedMode, ClaimSpec, LockSettings, Metadata, Mode, Opening, Revision, ServerId, Session, SessionSpec, no_labels,
 };
 use crate::names::{Names, Text};
 use crate::table::Table;
@@ -79,10 +77,10 @@ impl<const N: usize> IntoNames for [&str; N] {
     }
 }
 
-/// Parameters of a session with [`TTL`], an owner, no disconnect grace and no labels.
+/// Parameters of a session with [`TTL`], an owner and no labels.
 #[must_use]
 pub fn opening() -> Opening {
-    Opening { ttl: TTL, disconnect_grace: None, owner: "owner".into(), metadata: no_labels(), identity: None }
+    Opening { ttl: TTL, owner: "owner".into(), metadata: no_labels(), identity: None }
 }
 
 /// The labels with one key and its value.
@@ -100,19 +98,9 @@ pub fn operator() -> Eviction {
 /// The parameters of a session that was opened by [`opening`].
 #[must_use]
 pub fn session_spec(session: impl Into<Text>) -> SessionSpec {
-    let Opening { ttl, disconnect_grace, owner, metadata, identity } = opening();
-    SessionSpec {
-        id: session.into(),
-        ttl,
-        disconnect_grace,
-        owner,
-        metadata,
-        home: HOME,
-        attachment: 0,
-        identity,
-        client: None,
-        declared: 0,
-    }
+    let Opening { ttl, owner, metadata, identity } = opening();
+    let (id, disconnect_grace, client) = (session.into(), None, None);
+    SessionSpec { id, ttl, disconnect_grace, owner, metadata, home: HOME, identity, client, declared: 0 }
 }
 
 /// The parameters of an exclusive claim of the session that was opened at this revision.
@@ -141,19 +129,19 @@ pub fn filler(number: u64) -> Event {
 /// Opens a session.
 #[must_use]
 pub fn open(session: impl Into<Text>) -> Command {
-    Command::OpenSession { session: session.into(), opening: opening(), home: HOME, attachment: 0, client: None }
+    Command::OpenSession { session: session.into(), opening: opening(), home: HOME }
 }
 
-/// Attaches a session to a server.
+/// Moves a session to a server.
 #[must_use]
-pub fn attach(session: impl Into<Text>, home: ServerId) -> Command {
-    Command::AttachSession { session: session.into(), home, attachment: 0, client: None }
+pub fn move_to(session: impl Into<Text>, home: ServerId) -> Command {
+    Command::MoveSession { session: session.into(), home }
 }
 
 /// Closes a session.
 #[must_use]
 pub fn close(session: impl Into<Text>) -> Command {
-    Command::CloseSession { session: session.into(), client: None }
+    Command::CloseSession { session: session.into() }
 }
 
 /// Acquires locks exclusively, and waits for them if they are not free.
@@ -163,7 +151,7 @@ pub fn acquire(session: impl Into<Text>, names: impl IntoNames) -> Command {
         session: session.into(),
         opening: Some(opening()),
         home: HOME,
-        origin: Origin::Stream { attached: None },
+        received: Revision::MAX,
         opened: None,
         names: names.into_names(),
         mode: AskedMode::Exclusive,
@@ -174,10 +162,10 @@ pub fn acquire(session: impl Into<Text>, names: impl IntoNames) -> Command {
     })
 }
 
-/// Cancels an Acquire by a plain call.
+/// Cancels an Acquire.
 #[must_use]
 pub fn cancel(session: impl Into<Text>, names: impl IntoNames) -> Command {
-    Command::CancelAcquire { session: session.into(), attached: None, names: names.into_names() }
+    Command::CancelAcquire { session: session.into(), names: names.into_names() }
 }
 
 /// Releases a hold.
@@ -219,7 +207,6 @@ pub fn join(session: impl Into<Text>, group: impl Into<Text>) -> Command {
         session: session.into(),
         opening: Some(opening()),
         home: HOME,
-        attached: None,
         opened: None,
         metadata: no_labels(),
     })
@@ -309,7 +296,7 @@ impl Declaration {
     /// Opens the session with this id.
     #[must_use]
     pub fn opens(mut self, id: impl Into<Text>) -> Self {
-        self.opening = Some(DeclaredSession { id: id.into(), opening: opening() });
+        self.opening = Some(DeclaredSession { id: id.into(), disconnect_grace: None, opening: opening() });
         self
     }
 
@@ -376,7 +363,7 @@ pub trait Build: Sized {
     setters! {
         /// Issued by this server.
         at(ServerId) sets home in Command::OpenSession { home, .. }
-            | Command::AttachSession { home, .. }
+            | Command::MoveSession { home, .. }
             | Command::Acquire(Acquire { home, .. })
             | Command::Group(GroupCommand::Join { home, .. })
             | Command::Connect(Hello { home, .. })
@@ -389,11 +376,9 @@ pub trait Build: Sized {
         /// In the session that was opened at this revision.
         opened(Revision) sets opened in Command::Acquire(Acquire { opened, .. })
             | Command::Group(GroupCommand::Join { opened, .. }),
-        /// With this attachment count of the session's client.
-        attachment(u64) sets attachment in Command::OpenSession { attachment, .. }
-            | Command::AttachSession { attachment, .. },
-        /// By this way to the server.
-        origin(Origin) sets origin in Command::Acquire(Acquire { origin, .. }),
+        /// By a plain call, or a Hello, which its server received at this revision.
+        received(Revision) sets received in Command::Acquire(Acquire { received, .. })
+            | Command::Connect(Hello { received, .. }),
         /// In this mode.
         mode(AskedMode) sets mode in Command::Acquire(Acquire { mode, .. }),
         /// Waits if the locks are not free, or does not.
@@ -444,38 +429,6 @@ pub trait Build: Sized {
     #[must_use]
     fn ttl(self, ttl: Duration) -> Command {
         self.with_opening(|opening| opening.ttl = ttl)
-    }
-
-    /// Opens the session with this disconnect grace.
-    #[must_use]
-    fn grace(self, grace: Duration) -> Command {
-        self.with_opening(|opening| opening.disconnect_grace = Some(grace))
-    }
-
-    /// By a stream to which the session is attached in this way.
-    #[must_use]
-    fn attached(self, by: Attached) -> Command {
-        let mut command = self.command();
-        match &mut command {
-            Command::Acquire(Acquire { origin, .. }) => *origin = Origin::Stream { attached: Some(by) },
-            Command::CancelAcquire { attached, .. } | Command::Group(GroupCommand::Join { attached, .. }) => {
-                *attached = Some(by);
-            }
-            other => panic!("no attachment in {other:?}"),
-        }
-        command
-    }
-
-    /// By a plain call, or a Hello, which its server received at this revision.
-    #[must_use]
-    fn received(self, at: Revision) -> Command {
-        let mut command = self.command();
-        match &mut command {
-            Command::Acquire(Acquire { origin, .. }) => *origin = Origin::Call { received: at },
-            Command::Connect(Hello { received, .. }) => *received = at,
-            other => panic!("no revision of receipt in {other:?}"),
-        }
-        command
     }
 
     /// Shared with other shared claims.

@@ -4,7 +4,7 @@ mod preemption;
 
 use std::time::Duration;
 
-use tenure_core::testing::{self, Build, HOME, IntoNames, Lab, adopt, at, attach, close, configure, transfer};
+use tenure_core::testing::{self, Build, HOME, IntoNames, Lab, adopt, at, close, configure, move_to, transfer};
 use tenure_core::{
     ClaimState, Command, EndReason, Event, Home, LockSettings, Obstacle, Outcome, Preempt, Rejection, Revision,
     ServerId,
@@ -192,10 +192,10 @@ fn transfer_counts_anew_after_its_holder_has_moved_away_and_back() {
     let ann = lab.grant(acquire("ann")).id;
     lab.claim(acquire("bob"));
     lab.at(1).accept(transfer("a", ann));
-    lab.at(2).accept(attach("ann", OTHER));
+    lab.at(2).accept(move_to("ann", OTHER));
     lab.at(4).run_due();
     assert_eq!(asked(&lab), ["ann"], "it is for its new home to end it");
-    lab.at(5).accept(attach("ann", HOME));
+    lab.at(5).accept(move_to("ann", HOME));
     lab.at(7).run_due();
     assert_eq!(asked(&lab), ["ann"]);
     lab.at(8).run_due();

@@ -4,23 +4,13 @@ mod clients;
 mod lingering;
 mod owners;
 mod pauses;
-mod streams;
 
 use std::time::Duration;
 
-use tenure_core::testing::{self, Build, HOME, Lab, TTL, adopt, at, attach, close, open};
-use tenure_core::{Command, EndReason, RenewError, ServerId, StreamId};
+use tenure_core::testing::{self, Build, HOME, Lab, TTL, adopt, at, close, move_to, open};
+use tenure_core::{Command, EndReason, RenewError, ServerId};
 
 const OTHER: ServerId = ServerId(2);
-const GRACE: Duration = Duration::from_secs(2);
-const STREAM: StreamId = StreamId(1);
-const OTHER_STREAM: StreamId = StreamId(2);
-
-/// Opens a session with a disconnect grace, attached to a stream.
-fn open_on(lab: &mut Lab, session: &str, stream: StreamId) {
-    lab.accept(open(session).grace(GRACE));
-    assert_eq!(lab.home.attach(&session.into(), stream, lab.now), Ok(None));
-}
 
 /// Acquires the lock "a" in an open session.
 fn acquire(session: &str) -> Command {
@@ -109,14 +99,10 @@ fn loss_gives_sessions_a_full_ttl_after_the_longest_lease_of_a_server() {
     }
     lab.accept(open("kept"));
     lab.accept(open("adopted").at(OTHER));
-    open_on(&mut lab, "streamed", STREAM);
     lab.at(5).lose();
-    lab.home.disconnected(STREAM, at(5));
     lab.accept(open("later"));
     lab.at(6).accept(adopt(OTHER, HOME));
     assert_eq!(lab.home.remaining("kept", at(6)), Some(at(12)));
-    assert_eq!(lab.at(9).end(), []);
-    assert_eq!(lab.at(10).end(), [("streamed".to_owned(), EndReason::Disconnected)]);
     assert_eq!(lab.at(15).expire(), ["later"], "it is younger than what was lost");
     assert_eq!(lab.at(17).expire(), [""; 0]);
     assert_eq!(lab.at(18).expire(), ["adopted", "kept"]);
@@ -128,45 +114,11 @@ fn end_of_a_session_is_dropped_if_it_has_moved_away_and_back() {
     lab.accept(open("ann"));
     let under_way = lab.home.due(at(10));
     for home in [OTHER, HOME] {
-        lab.at(11).accept(attach("ann", home));
+        lab.at(11).accept(move_to("ann", home));
         assert!(!lab.home.is_still_due(&under_way[0]));
     }
     assert_eq!(lab.at(20).expire(), [""; 0]);
     assert_eq!(lab.at(21).expire(), ["ann"]);
-}
-
-#[test]
-fn hold_is_not_abandoned_if_its_session_has_moved_away_and_back() {
-    let mut lab = Lab::default();
-    lab.accept(open("ann"));
-    let claim = lab.grant(acquire("ann"));
-    lab.home.mark_abandoned(claim.id, at(0));
-    let under_way = lab.home.due(at(5));
-    assert!(matches!(&*under_way, [Command::Abandon { .. }]));
-    assert!(lab.home.is_still_due(&under_way[0]));
-    for home in [OTHER, HOME] {
-        lab.at(6).accept(attach("ann", home));
-        assert!(!lab.home.is_still_due(&under_way[0]));
-        lab.home.retry_at(&under_way[0], at(7));
-        assert!(!lab.home.is_abandoned(claim.id), "its client may know of it");
-    }
-}
-
-/// The reply to the attachment, if no earlier one, has notified its client of its holds.
-#[test]
-fn hold_but_not_wait_is_kept_if_its_session_is_attached_again_at_the_same_home() {
-    let mut lab = Lab::default();
-    lab.accept(open("ann"));
-    lab.accept(open("bob"));
-    let held = lab.grant(acquire("ann"));
-    let waiting = lab.queue(acquire("bob"));
-    for (session, claim) in [("ann", &held), ("bob", &waiting)] {
-        lab.home.mark_abandoned(claim.id, at(0));
-        lab.at(1).accept(attach(session, HOME).attachment(1));
-    }
-    assert!(!lab.home.is_abandoned(held.id));
-    let under_way = lab.home.due(at(5));
-    assert_eq!(under_way, [Command::Abandon { claim: waiting.id, home: HOME }], "no caller attends to the wait");
 }
 
 #[test]
@@ -211,11 +163,11 @@ fn rebuild_keeps_deadlines_and_drops_closed_sessions() {
 #[test]
 fn rebuild_renews_no_session_and_drops_moved_and_reopened_ones() {
     let mut lab = Lab::default();
-    lab.accept(open("ann").grace(GRACE));
+    lab.accept(open("ann"));
     lab.accept(open("bob"));
     lab.accept(open("eve"));
     lab.accept(open("zoe").at(OTHER));
-    lab.accept_unobserved(attach("bob", OTHER));
+    lab.accept_unobserved(move_to("bob", OTHER));
     lab.accept_unobserved(close("eve"));
     lab.accept_unobserved(open("eve"));
     lab.accept_unobserved(open("zoe").at(OTHER));
@@ -232,7 +184,7 @@ fn rebuild_renews_no_session_and_drops_moved_and_reopened_ones() {
 fn session_that_moves_away_is_no_longer_kept() {
     let mut lab = Lab::default();
     lab.accept(open("ann"));
-    lab.at(1).accept(attach("ann", OTHER));
+    lab.at(1).accept(move_to("ann", OTHER));
     assert_eq!(lab.home.renew("ann", at(2)), Err(RenewError::NotHome));
     assert!(lab.at(30).expire().is_empty());
 }
@@ -275,91 +227,6 @@ fn wait_is_abandoned_unless_its_caller_reconnects() {
     lab.home.renew("ann", at(9)).expect("open");
     lab.at(11).expire();
     assert!(lab.table.claim(claim.id).is_none(), "no caller has reconnected");
-}
-
-#[test]
-fn wait_of_an_adopted_session_is_abandoned_unless_attended() {
-    let mut lab = Lab::default();
-    lab.accept(open("ann"));
-    lab.accept(open("bob").at(OTHER));
-    lab.grant(acquire("ann"));
-    let claim = lab.queue(acquire("bob").at(OTHER));
-    lab.at(1).accept(adopt(OTHER, HOME));
-    lab.home.renew("ann", at(5)).expect("open");
-    lab.at(5).expire();
-    assert!(lab.table.claim(claim.id).is_some());
-    lab.at(6).expire();
-    assert!(lab.table.claim(claim.id).is_none());
-}
-
-#[test]
-fn wait_of_a_session_that_moves_here_is_unattended_until_its_caller_reconnects() {
-    let mut lab = Lab::default();
-    lab.accept(open("ann").at(OTHER));
-    lab.accept(open("bob").at(OTHER));
-    lab.grant(acquire("ann").at(OTHER));
-    let claim = lab.queue(acquire("bob").at(OTHER));
-    lab.at(1).accept(attach("bob", HOME));
-    assert!(lab.home.is_abandoned(claim.id));
-    lab.home.register_caller(claim.id);
-    lab.at(2).accept(attach("bob", HOME));
-    assert!(!lab.home.is_abandoned(claim.id), "it was here already, and attended");
-}
-
-/// The events are observed with the table after their batch, which has the later wait.
-#[test]
-fn wait_requested_after_its_session_moved_here_in_the_same_batch_has_a_caller() {
-    let batches = [
-        vec![attach("bob", HOME), testing::cancel("bob", "a"), acquire("bob")],
-        vec![attach("bob", HOME), close("bob"), open("bob"), acquire("bob")],
-        vec![adopt(OTHER, HOME), testing::cancel("bob", "a"), acquire("bob")],
-        vec![adopt(OTHER, HOME), close("bob"), open("bob"), acquire("bob")],
-    ];
-    for batch in batches {
-        let mut lab = Lab::default();
-        lab.accept(open("ann"));
-        lab.accept(open("bob").at(OTHER));
-        lab.grant(acquire("ann"));
-        let before = lab.queue(acquire("bob").at(OTHER));
-        lab.accept_batch(batch);
-        let session = lab.table.session("bob").expect("open");
-        let waits: Vec<_> = lab.table.claims_of(session).map(|claim| claim.id).collect();
-        assert!(waits.len() == 1 && waits[0] > before.id, "{waits:?}");
-        assert!(!lab.home.is_abandoned(waits[0]));
-    }
-}
-
-#[test]
-fn keep_alive_is_accepted_only_from_the_stream_attached_last() {
-    let mut lab = Lab::default();
-    let (old, new) = (StreamId(1), StreamId(2));
-    lab.accept(open("ann"));
-    assert_eq!(lab.home.attach(&"ann".into(), old, at(0)), Ok(None));
-    assert_eq!(lab.home.attach(&"ann".into(), old, at(0)), Ok(None));
-    assert_eq!(lab.home.keep_alive("ann", old, at(1)), Ok(TTL));
-    assert_eq!(lab.home.attach(&"ann".into(), new, at(1)), Ok(Some(old)));
-    assert_eq!(lab.home.keep_alive("ann", old, at(2)), Err(RenewError::NotAttached));
-    assert_eq!(lab.home.keep_alive("ann", new, at(2)), Ok(TTL));
-    assert_eq!((lab.home.stream_of("ann"), lab.home.stream_of("bob")), (Some(new), None));
-}
-
-/// The session moved to another server unseen, and returns before the home has ended its claim.
-#[test]
-fn hold_is_not_abandoned_if_its_session_has_moved_unobserved() {
-    for is_due in [false, true] {
-        let mut lab = Lab::default();
-        lab.accept(open("ann"));
-        let claim = lab.grant(acquire("ann"));
-        lab.home.mark_abandoned(claim.id, at(1));
-        let abandon = if is_due { lab.home.due(at(6)) } else { Vec::new() };
-        lab.accept_unobserved(attach("ann", OTHER));
-        lab.home.rebuild(&lab.table, at(7));
-        assert!(!abandon.iter().any(|command| lab.home.is_still_due(command)));
-        lab.at(8).accept(attach("ann", HOME));
-        assert_eq!(lab.home.due(at(9)), Vec::new());
-        assert!(!abandon.iter().any(|command| lab.home.is_still_due(command)));
-        assert_eq!(abandon.len(), usize::from(is_due));
-    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Servers that are the home of something, and the effects of their death.
 
-use tenure_core::testing::{Build, Lab, acquire, adopt, at, attach};
+use tenure_core::testing::{Build, Lab, acquire, adopt, at, move_to};
 use tenure_core::{Command, Event, ServerId};
 
 const FIRST: ServerId = ServerId(1);
@@ -19,7 +19,7 @@ fn server_is_a_home_until_its_last_session_has_ended_or_moved() {
     lab.hold("bob", "b");
     lab.hold("cid", "c");
     assert_eq!(homes(&lab), [FIRST]);
-    lab.accept(attach("ann", SECOND));
+    lab.accept(move_to("ann", SECOND));
     assert_eq!(homes(&lab), [FIRST, SECOND]);
     lab.close("bob");
     assert_eq!(homes(&lab), [FIRST, SECOND], "cid is there");

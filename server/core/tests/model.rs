@@ -10,7 +10,7 @@ use clients::ClientStep;
 use naive::Naive;
 use proptest::prelude::*;
 use tenure_core::testing::{
-    Build, acquire, adopt, at, attach, cancel, close, configure, evict, label, open, operator, release, replayed,
+    Build, acquire, adopt, at, cancel, close, configure, evict, label, move_to, open, operator, release, replayed,
     restored,
 };
 use tenure_core::{
@@ -25,12 +25,10 @@ enum Step {
         session: u8,
         home: u64,
         ttl: u64,
-        attachment: u64,
     },
-    Attach {
+    Move {
         session: u8,
         home: u64,
-        attachment: u64,
     },
     Close {
         session: u8,
@@ -49,7 +47,7 @@ enum Step {
         opens: bool,
         home: u64,
         lingers: bool,
-        call: Option<Age>,
+        is_late: bool,
     },
     Cancel {
         session: u8,
@@ -111,19 +109,6 @@ enum Step {
     Lose,
 }
 
-/// When the server received a plain call.
-#[derive(Clone, Copy, Debug)]
-enum Age {
-    /// At the current moment.
-    Fresh,
-    /// Before any other event.
-    Old,
-}
-
-fn call() -> impl Strategy<Value = Option<Age>> {
-    prop::option::weighted(0.6, prop_oneof![5 => Just(Age::Fresh), 1 => Just(Age::Old)])
-}
-
 fn mode() -> impl Strategy<Value = AskedMode> {
     prop_oneof![
         3 => Just(AskedMode::Exclusive),
@@ -136,17 +121,16 @@ fn mode() -> impl Strategy<Value = AskedMode> {
 fn step() -> impl Strategy<Value = Step> {
     let (session, home) = (0u8..4, 1u64..4);
     prop_oneof![
-        2 => (session.clone(), home.clone(), 1u64..3, 0u64..4)
-            .prop_map(|(session, home, ttl, attachment)| Step::Open { session, home, ttl, attachment }),
-        1 => (session.clone(), home.clone(), 0u64..5)
-            .prop_map(|(session, home, attachment)| Step::Attach { session, home, attachment }),
+        2 => (session.clone(), home.clone(), 1u64..3)
+            .prop_map(|(session, home, ttl)| Step::Open { session, home, ttl }),
+        1 => (session.clone(), home.clone()).prop_map(|(session, home)| Step::Move { session, home }),
         1 => session.clone().prop_map(|session| Step::Close { session }),
         1 => (session.clone(), home.clone(), any::<bool>())
             .prop_map(|(session, home, stale)| Step::EndSession { session, home, stale }),
         14 => (session.clone(), 1u8..8, mode(), prop::bool::weighted(0.7), -1i32..2, any::<bool>(), home.clone(),
-            prop::bool::weighted(0.15), call())
-            .prop_map(|(session, names, mode, queue, priority, opens, home, lingers, call)| {
-                Step::Acquire { session, names, mode, queue, priority, opens, home, lingers, call }
+            prop::bool::weighted(0.15), prop::bool::weighted(0.1))
+            .prop_map(|(session, names, mode, queue, priority, opens, home, lingers, is_late)| {
+                Step::Acquire { session, names, mode, queue, priority, opens, home, lingers, is_late }
             }),
         2 => (session.clone(), 1u8..8).prop_map(|(session, names)| Step::Cancel { session, names }),
         2 => (any::<usize>(), home.clone()).prop_map(|(claim, home)| Step::EndWait { claim, home }),
@@ -222,16 +206,9 @@ fn lose(table: &mut Table) -> Recorded {
 }
 
 fn command(step: &Step, table: &Table) -> Command {
-    // A TTL of more than a second comes with a disconnect grace.
-    let grace = |ttl| (ttl > 1).then(|| at(ttl - 1));
     match *step {
-        Step::Open { session, home, ttl, attachment } => open(session_id(session))
-            .with_opening(|opening| (opening.ttl, opening.disconnect_grace) = (at(ttl), grace(ttl)))
-            .at(ServerId(home))
-            .attachment(attachment),
-        Step::Attach { session, home, attachment } => {
-            attach(session_id(session), ServerId(home)).attachment(attachment)
-        }
+        Step::Open { session, home, ttl } => open(session_id(session)).ttl(at(ttl)).at(ServerId(home)),
+        Step::Move { session, home } => move_to(session_id(session), ServerId(home)),
         Step::Close { session } => close(session_id(session)),
         Step::EndSession { session, home, stale } => {
             let id = session_id(session);
@@ -239,15 +216,12 @@ fn command(step: &Step, table: &Table) -> Command {
             let opened = if stale { Revision(opened.0.saturating_sub(1)) } else { opened };
             Command::EndSession { session: id, opened, home: ServerId(home), reason: EndReason::Expired }
         }
-        Step::Acquire { session, names: bits, mode, queue, priority, opens, home, lingers, call } => {
+        Step::Acquire { session, names: bits, mode, queue, priority, opens, home, lingers, is_late } => {
             let command = acquire(session_id(session), names(bits)).ttl(at(1)).at(ServerId(home)).mode(mode);
             let command = command.queue(queue).priority(priority).min_hold(at(u64::from(lingers)));
             let command = if opens { command } else { command.in_open_session() };
-            match call {
-                Some(Age::Fresh) => command.received(table.revision()),
-                Some(Age::Old) => command.received(Revision(0)),
-                None => command,
-            }
+            // Received now, or before any other event.
+            command.received(if is_late { Revision(0) } else { table.revision() })
         }
         Step::Cancel { session, names: bits } => cancel(session_id(session), names(bits)),
         Step::EndWait { claim, home } => Command::EndWait { claim: pick(table, claim), home: ServerId(home) },

@@ -1,7 +1,7 @@
 //! Sessions belong to the identity that opened them, if identities are authenticated.
 
 use tenure_core::testing::{
-    Build, Lab, acquire, assign, attach, cancel, close, evict, join, leave, open, release, transfer,
+    Build, Lab, acquire, assign, cancel, close, evict, join, leave, move_to, open, release, transfer,
 };
 use tenure_core::{Basis, Command, Limits, Outcome, Rejection, Request, Revision, ServerId};
 
@@ -21,7 +21,7 @@ fn all(token: Revision) -> Vec<Command> {
     let metadata = Default::default();
     vec![
         open(SESSION),
-        attach(SESSION, ServerId(2)),
+        move_to(SESSION, ServerId(2)),
         close(SESSION),
         acquire(SESSION, "a").in_open_session(),
         acquire(SESSION, "a"),

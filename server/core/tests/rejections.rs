@@ -1,9 +1,7 @@
 //! Rejections: each has its own reason, and none leaves a trace.
 
-use tenure_core::testing::{
-    Build, HOME, Lab, acquire, at, attach, cancel, evict, expire, join, label, open, operator, release,
-};
-use tenure_core::{Attached, Command, EndReason, Event, Outcome, Recorded, Rejection, Revision, ServerId, Table};
+use tenure_core::testing::{Build, HOME, Lab, acquire, at, evict, expire, label, move_to, operator, release};
+use tenure_core::{Command, EndReason, Event, Outcome, Recorded, Rejection, Revision, ServerId, Table};
 
 const OTHER: ServerId = ServerId(9);
 
@@ -108,12 +106,12 @@ fn history_of_a_lock_consists_of_the_events_of_claims_to_it() {
 }
 
 #[test]
-fn attach_distinguishes_an_unknown_session_from_one_that_ended() {
+fn move_distinguishes_an_unknown_session_from_one_that_ended() {
     let mut lab = Lab::default();
-    assert_eq!(lab.reject(attach("ann", HOME)), Rejection::SessionNotFound("ann".into()));
+    assert_eq!(lab.reject(move_to("ann", HOME)), Rejection::SessionNotFound("ann".into()));
     lab.hold("ann", "a");
     lab.close("ann");
-    assert_eq!(lab.reject(attach("ann", HOME)), ended("ann", EndReason::Closed));
+    assert_eq!(lab.reject(move_to("ann", HOME)), ended("ann", EndReason::Closed));
 }
 
 #[test]
@@ -194,75 +192,6 @@ fn end_of_a_session_by_a_former_home_has_no_effect() {
     let mut lab = Lab::default();
     lab.hold("ann", "a");
     let late = expire(lab.table.session("ann").expect("open"));
-    lab.accept(attach("ann", OTHER));
+    lab.accept(move_to("ann", OTHER));
     assert_eq!(lab.accept_without_effect(late), Outcome::Done);
-}
-
-/// The client asked two servers, one after the other; the first one's command is executed last.
-#[test]
-fn attachment_is_rejected_if_its_client_has_counted_a_later_one() {
-    let mut lab = Lab::default();
-    let home = |lab: &Lab| lab.table.session("ann").expect("open").spec.home;
-    let late = |attachment| Rejection::LateAttachment { session: "ann".into(), attachment };
-    lab.accept(open("ann").attachment(2));
-    assert_eq!(lab.reject(open("ann").at(OTHER).attachment(1)), late(2));
-    lab.accept(attach("ann", HOME).attachment(4));
-    assert_eq!(lab.events.len(), 2, "also for the present home, so that other servers learn of it");
-    assert_eq!(lab.reject(attach("ann", OTHER).attachment(3)), late(4));
-    assert_eq!(home(&lab), HOME);
-    lab.accept_without_effect(attach("ann", HOME).attachment(4));
-    lab.accept(attach("ann", OTHER).attachment(5));
-    assert_eq!(home(&lab), OTHER);
-    lab.accept(attach("ann", HOME));
-    assert_eq!(home(&lab), HOME, "an attachment that is not counted is never late");
-    assert_eq!(lab.reject(attach("ann", OTHER).attachment(4)), late(5), "and changes no count");
-}
-
-/// A delayed request must not move the session away from the server of its client.
-#[test]
-fn request_by_a_stream_is_rejected_after_the_session_has_moved() {
-    let mut lab = Lab::default();
-    lab.hold("ann", "b");
-    lab.accept(attach("ann", OTHER));
-    let by_stream = Attached { count: 0, lost: Revision(0) };
-    let requests = [acquire("ann", "a").in_open_session(), join("ann", "g").in_open_session()];
-    for late in requests.clone().map(|request| request.attached(by_stream)) {
-        assert_eq!(lab.reject(late.clone()), Rejection::SessionMoved("ann".into()), "{late:?}");
-    }
-    for plain in requests {
-        lab.accept(plain);
-    }
-}
-
-/// The request waited at a server while its client failed over and reconnected: by now the client may know of a hold
-/// that this request would grant anew, or end.
-#[test]
-fn request_by_a_stream_is_rejected_after_a_later_attachment() {
-    let mut lab = Lab::default();
-    lab.hold("ann", "b");
-    lab.accept(attach("ann", HOME).attachment(2));
-    let by = |count| Attached { count, lost: Revision(0) };
-    let acquire = |count| acquire("ann", "a").in_open_session().attached(by(count));
-    let cancel = |count| cancel("ann", "a").attached(by(count));
-    let join = |count| join("ann", "g").in_open_session().attached(by(count));
-    let held = lab.accept(acquire(2));
-    for late in [acquire(1), cancel(1), join(1)] {
-        assert_eq!(lab.reject(late.clone()), Rejection::SessionMoved("ann".into()), "{late:?}");
-    }
-    assert_eq!(lab.accept(acquire(2)), held, "it is still held");
-    lab.accept(join(2));
-    lab.accept(cancel(2));
-    assert!(lab.table.lock("a").is_none());
-}
-
-/// The attachments that would show that the request is late may have been lost.
-#[test]
-fn request_by_a_stream_is_rejected_after_a_loss_of_history() {
-    let mut lab = Lab::default();
-    let token = lab.hold("ann", "a");
-    let lost = lab.lose();
-    let acquire = |lost| acquire("ann", "a").in_open_session().attached(Attached { count: 0, lost });
-    assert_eq!(lab.reject(acquire(Revision(0))), Rejection::SessionMoved("ann".into()));
-    assert_eq!(lab.table.lock("a").map(|lock| lock.holders().len()), Some(1), "still held with {token}");
-    assert!(lab.grant(acquire(lost)).token() > Some(lost), "a request from after the loss is granted anew");
 }

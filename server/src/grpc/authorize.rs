@@ -291,7 +291,7 @@ impl Caller {
     pub(crate) fn note_rejection(&self, rejection: &Rejection) {
         match rejection {
             Rejection::SessionOfAnother(session) => {
-                self.note_refused(SESSION_OWNER, || Act::new("tenure.v1.ClientService/Stream").by(session));
+                self.note_refused(SESSION_OWNER, || Act::new("tenure.v1.ClientService/Connect").by(session));
             }
             Rejection::ClientOfAnother(_) => {
                 self.note_refused(CLIENT_OWNER, || Act::new("tenure.v1.ClientService/Connect"));

@@ -24,15 +24,14 @@ const PREFIX: usize = 5;
 /// Messages above this are checked before they are decoded: two bytes may decode into hundreds.
 const LARGE: usize = 64 * 1024;
 
-/// Maximum number of fields in the requests of a large message, over all commands. A valid request has at most one
-/// label in 8 bytes.
-const FIELDS: usize = MESSAGE / 8;
-
-/// Maximum number of commands, or of changes, in a message.
-pub(super) const COMMANDS: usize = 1_000;
+/// Maximum number of changes in a message.
+pub(super) const CHANGES: usize = 1_000;
 
 /// The tag of `ConnectRequest.changes`.
 const CHANGES_TAG: u32 = 3;
+
+/// Maximum number of fields in what a large message declares. A valid declaration has at most one label in 8 bytes.
+const FIELDS: usize = MESSAGE / 8;
 
 /// Appends a message with its prefix.
 pub(super) fn put(wire: &mut BytesMut, message: &impl Message) {
@@ -42,15 +41,6 @@ pub(super) fn put(wire: &mut BytesMut, message: &impl Message) {
     // No message comes near 4 GiB: groups and snapshots are sent in parts.
     wire.put_u32(u32::try_from(len).unwrap_or(u32::MAX));
     message.encode_raw(wire);
-}
-
-/// Splits data written by [`put`] into messages without their prefixes.
-pub(super) fn messages(mut wire: Bytes) -> impl Iterator<Item = Bytes> {
-    std::iter::from_fn(move || {
-        let len = u32::from_be_bytes(wire.get(1..PREFIX)?.try_into().ok()?);
-        let mut message = wire.split_to(PREFIX + usize::try_from(len).ok()?);
-        Some(message.split_off(PREFIX))
-    })
 }
 
 /// Checks that a request is for this method, and not compressed.
@@ -194,57 +184,35 @@ impl<M: Message + Default> Requests<M> {
     }
 }
 
-/// Rejects a message with too many commands, or too many fields in them.
-pub(super) fn check_commands(message: &[u8]) -> Result<(), Status> {
-    let (mut commands, mut fields) = (0, 0);
-    each_field(message, |command| {
-        commands += 1;
-        each_field(command, |request| each_field(request, |_| fields += 1));
-    });
-    if commands > COMMANDS {
-        return Err(invalid("commands", format!("1 to {COMMANDS} commands, not {commands}")));
-    }
-    check_fields("commands", fields)
-}
-
 /// Rejects a message with too many changes, or with too many fields in what it declares.
 pub(super) fn check_declarations(message: &[u8]) -> Result<(), Status> {
     let (mut changes, mut fields) = (0, 0);
     // A Hello has declarations, with claims, with fields; in Changes, each declaration is in a change.
-    each_tagged_field(message, |tag, content| {
-        each_field(content, |part| {
+    each_field(message, |tag, content| {
+        each_field(content, |_, part| {
             changes += usize::from(tag == CHANGES_TAG);
             fields += 1;
-            each_field(part, |item| {
+            each_field(part, |_, item| {
                 fields += 1;
-                each_field(item, |claim| {
+                each_field(item, |_, claim| {
                     fields += 1;
-                    each_field(claim, |_| fields += 1);
+                    each_field(claim, |_, _| fields += 1);
                 });
             });
         });
     });
-    if changes > COMMANDS {
-        return Err(invalid("changes.changes", format!("1 to {COMMANDS} changes, not {changes}")));
+    if changes > CHANGES {
+        return Err(invalid("changes.changes", format!("1 to {CHANGES} changes, not {changes}")));
     }
-    check_fields("changes", fields)
-}
-
-fn check_fields(field: &str, fields: usize) -> Result<(), Status> {
     if fields > FIELDS {
-        return Err(invalid(field, format!("at most {FIELDS} fields in all, not {fields}")));
+        return Err(invalid("changes", format!("at most {FIELDS} fields in all, not {fields}")));
     }
     Ok(())
 }
 
-/// Calls `found` for each field of a message, up to the first unreadable one, with the field's content if it is
-/// length-delimited.
-fn each_field<'a>(message: &'a [u8], mut found: impl FnMut(&'a [u8])) {
-    each_tagged_field(message, |_, value| found(value));
-}
-
-/// The same, with the field's tag.
-fn each_tagged_field<'a>(mut message: &'a [u8], mut found: impl FnMut(u32, &'a [u8])) {
+/// Calls `found` for each field of a message, up to the first unreadable one, with the field's tag, and its content if
+/// it is length-delimited.
+fn each_field<'a>(mut message: &'a [u8], mut found: impl FnMut(u32, &'a [u8])) {
     while let Ok((tag, kind)) = decode_key(&mut message) {
         let mut value: &[u8] = &[];
         if kind == WireType::LengthDelimited {
@@ -263,7 +231,7 @@ mod tests {
     use std::collections::VecDeque;
 
     use tenure_proto::v1::connect_request::Kind;
-    use tenure_proto::v1::{self, CancelCommand, Command, StreamRequest, command};
+    use tenure_proto::v1::{self, ConnectRequest, change};
     use tonic::Code;
 
     use super::*;
@@ -280,16 +248,17 @@ mod tests {
         }
     }
 
-    fn requests(wire: &[u8], piece: usize) -> Requests<StreamRequest> {
+    fn requests(wire: &[u8], piece: usize) -> Requests<ConnectRequest> {
         Requests::new(Body::new(Pieces(wire.chunks(piece).map(Bytes::copy_from_slice).collect())))
     }
 
-    fn sent() -> Vec<StreamRequest> {
-        let cancel = |id| {
-            let kind = Some(command::Kind::Cancel(CancelCommand { command_id: id + 1 }));
-            Command { id, kind, ..Command::default() }
-        };
-        (0..5).map(|many| StreamRequest { commands: (0..many).map(cancel).collect() }).collect()
+    fn changes(changes: Vec<v1::Change>) -> ConnectRequest {
+        ConnectRequest { kind: Some(Kind::Changes(v1::Changes { changes })) }
+    }
+
+    fn sent() -> Vec<ConnectRequest> {
+        let withdraw = |number| v1::Change { kind: Some(change::Kind::Withdraw(number)), ..v1::Change::default() };
+        (0..5).map(|many| changes((0..many).map(withdraw).collect())).collect()
     }
 
     #[tokio::test]
@@ -304,25 +273,22 @@ mod tests {
             assert!(requests.next().await.is_none());
             assert!(requests.is_empty(), "no bytes are left");
         }
-        let read: Vec<_> = messages(wire.freeze()).map(|message| StreamRequest::decode(message).ok()).collect();
-        assert!(read.into_iter().eq(sent().into_iter().map(Some)));
     }
 
     #[tokio::test]
     async fn message_that_is_far_larger_when_decoded_is_rejected() {
-        let commands = |count: usize| v1::StreamRequest { commands: vec![Command::default(); count] };
+        let many = |count: usize| changes(vec![v1::Change::default(); count]);
         let names = |count: usize| {
-            let cancel = v1::CancelAcquireRequest { names: vec![String::new(); count], ..Default::default() };
-            let kind = Some(command::Kind::CancelAcquire(cancel));
-            v1::StreamRequest { commands: vec![Command { id: 1, kind, ..Command::default() }] }
+            let claim = v1::DeclaredClaim { names: vec![String::new(); count], ..v1::DeclaredClaim::default() };
+            let declaration = v1::Declaration { claims: vec![claim], ..v1::Declaration::default() };
+            changes(vec![v1::Change { kind: Some(change::Kind::Declare(declaration)), ..v1::Change::default() }])
         };
-        let cases =
-            [(commands(LARGE), false), (names(FIELDS + 1), false), (names(LARGE), true), (commands(1_001), true)];
+        let cases = [(many(LARGE), false), (names(FIELDS + 1), false), (names(LARGE), true)];
         for (message, is_accepted) in cases {
             let mut wire = BytesMut::new();
             put(&mut wire, &message);
             let body = Body::new(Pieces([wire.freeze()].into()));
-            let read = Requests::<StreamRequest>::checked(body, check_commands).next().await.expect("not the end");
+            let read = Requests::<ConnectRequest>::checked(body, check_declarations).next().await.expect("not the end");
             let code = read.err().map(|status| status.code());
             assert_eq!(code, (!is_accepted).then_some(Code::InvalidArgument));
         }
@@ -331,15 +297,15 @@ mod tests {
     #[test]
     fn empty_declarations_and_changes_are_counted() {
         let checked = |kind| {
-            let message = v1::ConnectRequest { kind: Some(kind) }.encode_to_vec();
+            let message = ConnectRequest { kind: Some(kind) }.encode_to_vec();
             check_declarations(&message).err().map(|status| status.code())
         };
         let changes = |count| Kind::Changes(v1::Changes { changes: vec![v1::Change::default(); count] });
         let hello = |count| {
             Kind::Hello(v1::Hello { declared: vec![v1::Declaration::default(); count], ..v1::Hello::default() })
         };
-        assert_eq!([checked(changes(COMMANDS)), checked(hello(FIELDS))], [None; 2]);
-        let refused = [checked(changes(COMMANDS + 1)), checked(hello(FIELDS + 1))];
+        assert_eq!([checked(changes(CHANGES)), checked(hello(FIELDS))], [None; 2]);
+        let refused = [checked(changes(CHANGES + 1)), checked(hello(FIELDS + 1))];
         assert_eq!(refused, [Some(Code::InvalidArgument); 2]);
     }
 

@@ -11,14 +11,13 @@ use super::authorize::{Admitted, Principal};
 use super::pieces::Piece;
 use super::sessions::renew_if_here;
 use super::status::rejected;
-use super::{Api, Via, convert, in_time, page_token, session_or_new, validate};
+use super::{Api, convert, in_time, page_token, session_or_new, validate};
 use crate::sequencer::Namespace;
 
 impl Api {
     pub(super) async fn join_group(
         &self,
         asked: Admitted<v1::JoinGroupRequest>,
-        via: Via,
     ) -> Result<v1::JoinGroupResponse, Status> {
         let (request, principal) = asked.into_parts();
         let group = validate::name("group", &request.group)?;
@@ -27,23 +26,16 @@ impl Api {
         let owner = validate::label("owner", &request.owner)?;
         let metadata = validate::metadata(request.metadata)?;
         let opened = validate::optional_revision("opened_revision", request.opened_revision)?;
-        let opening =
-            ttl.map(|ttl| Opening { ttl, disconnect_grace: None, owner, metadata: no_labels(), identity: None });
+        let opening = ttl.map(|ttl| Opening { ttl, owner, metadata: no_labels(), identity: None });
         let namespace = self.namespace(&principal, &request.namespace).await?;
-        let opens = opening.is_some();
-        if opens {
+        if opening.is_some() {
             self.check_stays()?;
             principal.check_owner(&namespace, &session)?;
             renew_if_here(&namespace, &session)?;
         }
         let home = self.node()?.id;
-        let attached = if opens { None } else { via.attached(&namespace, &session) };
-        let command = GroupCommand::Join { group, session: session.clone(), opening, home, attached, opened, metadata };
+        let command = GroupCommand::Join { group, session: session.clone(), opening, home, opened, metadata };
         let (outcome, _) = decide(&namespace, &principal, command).await?;
-        if let (Via::Stream(stream), true) = (via, opens) {
-            // Fails if the session has moved since; its new stream or server then continues with it.
-            let _ = namespace.attach(&session, stream);
-        }
         let GroupOutcome::Joined { member, group, ttl, revision } = outcome else { return Err(unknown()) };
         Ok(v1::JoinGroupResponse {
             member: member.0,

@@ -32,7 +32,7 @@ impl Api {
         let names = validate::names(&request.names)?;
         let session = validate::session_id("session_id", &request.session_id)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
-        let command = Command::CancelAcquire { session, attached: None, names };
+        let command = Command::CancelAcquire { session, names };
         let decided = in_time(namespace.decide(principal.request(command))).await?;
         Ok(v1::CancelAcquireResponse { revision: decided.revision.0 })
     }

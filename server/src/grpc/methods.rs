@@ -1,6 +1,6 @@
 //! Bounds the request messages of each method: their size, and whether a call may send many.
 
-use super::validate::{ASSIGNMENTS_BYTES, CONFIG_BYTES, KEPT_AT_ONCE, NAME_BYTES, SESSION_ID_BYTES, WATCHED};
+use super::validate::{ASSIGNMENTS_BYTES, CONFIG_BYTES, NAME_BYTES, WATCHED};
 use crate::limits;
 
 /// The limits of a method's request messages.
@@ -33,8 +33,6 @@ const MEMBERS: usize = tenure_core::MEMBERS;
 /// All methods: those described to clients, and those that servers call on each other.
 const METHODS: &[(&str, Method)] = &[
     ("/tenure.v1.ClientService/Connect", stream(limits::MESSAGE)),
-    ("/tenure.v1.ClientService/Stream", stream(limits::MESSAGE)),
-    ("/tenure.v1.SessionService/KeepAlive", stream(FIELDS + KEPT_AT_ONCE * (SESSION_ID_BYTES + HEAD))),
     ("/tenure.v1.SessionService/Renew", once(FIELDS)),
     ("/tenure.v1.SessionService/OpenSession", once(FIELDS)),
     ("/tenure.v1.SessionService/CloseSession", once(FIELDS)),
@@ -84,6 +82,7 @@ mod tests {
     use prost_types::FileDescriptorSet;
     use tenure_proto::v1;
 
+    use super::super::validate::SESSION_ID_BYTES;
     use super::super::validate::{ASSIGNMENT_BYTES, METADATA_BYTES, NAMES};
     use super::*;
 
@@ -130,7 +129,6 @@ mod tests {
         let watched = vec![text(NAME_BYTES); WATCHED];
         let (names, prefixes, groups) = (watched.clone(), watched.clone(), watched);
         let watch = v1::WatchRequest { names, prefixes, groups, ..v1::WatchRequest::default() };
-        let keep = v1::KeepAliveRequest { session_ids: vec![id.clone(); KEPT_AT_ONCE], ..Default::default() };
         let configure = v1::ConfigureGroupRequest {
             group: text(NAME_BYTES),
             config: Some(text(CONFIG_BYTES)),
@@ -144,7 +142,6 @@ mod tests {
         for (path, len) in [
             ("/tenure.v1.LockService/Acquire", acquire.encoded_len()),
             ("/tenure.v1.WatchService/Watch", watch.encoded_len()),
-            ("/tenure.v1.SessionService/KeepAlive", keep.encoded_len()),
             ("/tenure.v1.GroupService/ConfigureGroup", configure.encoded_len()),
             ("/tenure.v1.GroupService/AssignGroup", assign.encoded_len()),
         ] {

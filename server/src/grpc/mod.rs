@@ -1,5 +1,4 @@
-//! The gRPC service: converts requests, executes them, and converts the results. Plain calls and the clients' stream
-//! share every operation.
+//! The gRPC service: converts requests, executes them, and converts the results.
 
 mod acquire;
 pub(crate) mod authenticate;
@@ -14,7 +13,6 @@ pub mod fuzzing;
 mod groups;
 mod handoff;
 mod history;
-mod keep_alive;
 mod locks;
 mod methods;
 mod page_token;
@@ -25,7 +23,6 @@ mod services;
 mod sessions;
 pub(crate) mod spans;
 mod status;
-mod stream;
 pub(crate) mod validate;
 pub(crate) mod views;
 mod watch;
@@ -34,7 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use tenure_core::{Attached, Rejection, StreamId, Text};
+use tenure_core::{Rejection, Text};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
@@ -60,25 +57,6 @@ struct Shared {
     snapshot_permits: watch::SnapshotPermits,
     /// Limits concurrent reads of sessions with many claims.
     session_permits: Semaphore,
-}
-
-/// How a request arrived.
-#[derive(Clone, Copy, Debug)]
-enum Via {
-    /// As a plain call.
-    Call,
-    /// On a client's stream.
-    Stream(StreamId),
-}
-
-impl Via {
-    /// The known state of a session, if it is attached to the stream that carried the request.
-    fn attached(self, namespace: &Namespace, session: &str) -> Option<Attached> {
-        match self {
-            Self::Call => None,
-            Self::Stream(stream) => namespace.attached_by(session, stream),
-        }
-    }
 }
 
 impl Api {

@@ -5,16 +5,14 @@ use tenure_proto::v1;
 use tenure_proto::v1::group_service_server::{GroupService, GroupServiceServer};
 use tenure_proto::v1::lock_service_server::{LockService, LockServiceServer};
 use tenure_proto::v1::server_service_server::{ServerService, ServerServiceServer};
-use tenure_proto::v1::session_service_server::SessionService;
-use tokio_util::sync::CancellationToken;
-use tonic::{Request, Response, Status, Streaming};
+use tenure_proto::v1::session_service_server::{SessionService, SessionServiceServer};
+use tonic::{Request, Response, Status};
 
+use super::Api;
 use super::authorize::{Admitted, Requirement};
-use super::keep_alive::KeepAliveCalls;
+use super::connect::ConnectCalls;
 use super::status::rejected;
-use super::stream::StreamCalls;
 use super::watch::WatchCalls;
-use super::{Api, Via};
 use crate::auth::Caller;
 use crate::limits::MESSAGE;
 
@@ -25,11 +23,11 @@ impl Api {
         let mut routes = tonic::service::RoutesBuilder::default();
         routes
             .add_service(LockServiceServer::new(self.clone()).max_decoding_message_size(MESSAGE))
-            .add_service(KeepAliveCalls::new(self.clone()))
+            .add_service(SessionServiceServer::new(self.clone()).max_decoding_message_size(MESSAGE))
             .add_service(GroupServiceServer::new(self.clone()).max_decoding_message_size(MESSAGE))
             .add_service(ServerServiceServer::new(self.clone()).max_decoding_message_size(MESSAGE))
             .add_service(WatchCalls::new(self.clone()))
-            .add_service(StreamCalls::new(self.clone()));
+            .add_service(ConnectCalls::new(self.clone()));
         routes.routes()
     }
 }
@@ -76,53 +74,31 @@ service! {
 
 service! {
     SessionService {
+        open_session(OpenSessionRequest) -> OpenSessionResponse;
         renew(RenewRequest) -> RenewResponse;
         close_session(CloseSessionRequest) -> CloseSessionResponse;
         get_session(GetSessionRequest) -> GetSessionResponse;
         list_sessions(ListSessionsRequest) -> ListSessionsResponse;
     }
-
-    type KeepAliveStream = tokio_stream::Empty<Result<v1::KeepAliveResponse, Status>>;
-
-    async fn open_session(
-        &self,
-        request: Request<v1::OpenSessionRequest>,
-    ) -> Result<Response<v1::OpenSessionResponse>, Status> {
-        open_session(self, request).await
-    }
-
-    async fn keep_alive(
-        &self,
-        _: Request<Streaming<v1::KeepAliveRequest>>,
-    ) -> Result<Response<Self::KeepAliveStream>, Status> {
-        Err(Status::unimplemented("served by KeepAliveCalls"))
-    }
 }
 
 service! {
     GroupService {
+        join_group(JoinGroupRequest) -> JoinGroupResponse;
         leave_group(LeaveGroupRequest) -> LeaveGroupResponse;
         configure_group(ConfigureGroupRequest) -> ConfigureGroupResponse;
         assign_group(AssignGroupRequest) -> AssignGroupResponse;
         get_group(GetGroupRequest) -> GetGroupResponse;
         list_groups(ListGroupsRequest) -> ListGroupsResponse;
     }
-
-    async fn join_group(
-        &self,
-        request: Request<v1::JoinGroupRequest>,
-    ) -> Result<Response<v1::JoinGroupResponse>, Status> {
-        carry_out(request, |asked| Self::join_group(self, asked, Via::Call)).await
-    }
 }
 
 async fn acquire(api: &Api, request: Request<v1::AcquireRequest>) -> Result<Response<v1::AcquireResponse>, Status> {
-    let never = &CancellationToken::new();
     let (caller, request) = (caller(&request), request.into_inner());
     let watched = caller.is_identified().then(|| request.clone());
     let acquire = caller.carry_out(request, |asked| async move {
         api.check_stays()?;
-        Api::acquire(api, asked, Via::Call, never).await
+        Api::acquire(api, asked).await
     });
     tokio::select! {
         biased;
@@ -131,17 +107,6 @@ async fn acquire(api: &Api, request: Request<v1::AcquireRequest>) -> Result<Resp
         () = api.draining().cancelled() => Err(rejected(Rejection::Draining)),
         status = caller.dismissed(watched) => Err(status),
     }
-}
-
-async fn open_session(
-    api: &Api,
-    request: Request<v1::OpenSessionRequest>,
-) -> Result<Response<v1::OpenSessionResponse>, Status> {
-    let open = async |asked| {
-        let (session, _) = Api::open_session(api, asked, Via::Call).await?.read(api).await?;
-        Ok(v1::OpenSessionResponse { session: Some(session) })
-    };
-    carry_out(request, open).await
 }
 
 fn caller<T>(request: &Request<T>) -> Caller {

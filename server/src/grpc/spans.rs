@@ -8,7 +8,6 @@ use http::{Request, Response};
 use opentelemetry::trace::{FutureExt, SpanKind, Status as SpanStatus, TraceContextExt};
 use opentelemetry::{Context, KeyValue};
 use tenure_proto::v1::change;
-use tenure_proto::v1::command::Kind;
 use tonic::body::Body;
 use tonic::{Code, Status};
 use tower::{Layer, Service};
@@ -114,18 +113,6 @@ fn ending(path: &str) -> Option<&'static str> {
     (!method.is_stream && name != "tenure.v1.WatchService/Watch").then_some(name)
 }
 
-/// The span of a stream's command. `traceparent` is the command's field.
-pub(super) fn command(kind: &Kind, traceparent: &str) -> Context {
-    // Checked first, because this runs for every command.
-    if !traces::are_exported() {
-        return Context::new();
-    }
-    let Some(name) = meaning(kind) else { return Context::new() };
-    let call = begin(name, &parent::named(traceparent));
-    note(&call, || [KeyValue::new("tenure.stream", true)]);
-    call
-}
-
 /// The span of a change on a declared stream. `traceparent` is the change's field. None if the change is in no trace:
 /// such changes are decided together.
 pub(super) fn change(kind: &change::Kind, traceparent: &str) -> Context {
@@ -144,28 +131,6 @@ pub(super) fn change(kind: &change::Kind, traceparent: &str) -> Context {
     let call = begin(name, &parent);
     note(&call, || [KeyValue::new("tenure.stream", true)]);
     call
-}
-
-/// A stream renews by keep-alives, which are too many to have spans.
-fn meaning(kind: &Kind) -> Option<&'static str> {
-    Some(match kind {
-        Kind::OpenSession(_) => "tenure.v1.SessionService/OpenSession",
-        Kind::AttachSession(_) => "tenure.v1.ClientService/AttachSession",
-        Kind::CloseSession(_) => "tenure.v1.SessionService/CloseSession",
-        Kind::Acquire(_) => "tenure.v1.LockService/Acquire",
-        Kind::Release(_) => "tenure.v1.LockService/Release",
-        Kind::CancelAcquire(_) => "tenure.v1.LockService/CancelAcquire",
-        Kind::GetLock(_) => "tenure.v1.LockService/GetLock",
-        Kind::GetSession(_) => "tenure.v1.SessionService/GetSession",
-        Kind::Transfer(_) => "tenure.v1.LockService/Transfer",
-        Kind::UpdateClaim(_) => "tenure.v1.LockService/UpdateClaim",
-        Kind::JoinGroup(_) => "tenure.v1.GroupService/JoinGroup",
-        Kind::LeaveGroup(_) => "tenure.v1.GroupService/LeaveGroup",
-        Kind::ConfigureGroup(_) => "tenure.v1.GroupService/ConfigureGroup",
-        Kind::Assign(_) => "tenure.v1.GroupService/AssignGroup",
-        Kind::GetGroup(_) => "tenure.v1.GroupService/GetGroup",
-        Kind::KeepAlive(_) | Kind::Watch(_) | Kind::Cancel(_) => return None,
-    })
 }
 
 fn begin(name: &'static str, parent: &Context) -> Context {

@@ -88,12 +88,6 @@ pub(crate) fn invalid(field: impl Display, bound: impl Display) -> Status {
     status(Reason::InvalidField, message, vec![fact("field", field), fact("bound", bound)])
 }
 
-/// The session is not attached to the stream of the request.
-pub(crate) fn not_attached(session: &str) -> Status {
-    let message = format!("session \"{session}\" is not attached to this stream");
-    status(Reason::NotAttached, message, vec![fact("session_id", session)])
-}
-
 /// A deadline has passed: the call's own, or that of its message.
 pub(crate) fn overdue(message: impl Into<String>) -> Status {
     status(Reason::DeadlineExceeded, message, Vec::new())
@@ -123,7 +117,6 @@ impl From<RateLimited> for Status {
 pub(crate) fn rejected(rejection: Rejection) -> Status {
     let (reason, facts) = match &rejection {
         Rejection::SessionNotFound(session) => (Reason::SessionNotFound, vec![fact("session_id", session)]),
-        Rejection::SessionMoved(session) => (Reason::NotAttached, vec![fact("session_id", session)]),
         Rejection::SessionInUse(session) => (Reason::SessionInUse, vec![fact("session_id", session)]),
         Rejection::AcquireCancelled(session) => (Reason::AcquireCancelled, vec![fact("session_id", session)]),
         Rejection::SessionEnded { session, reason } => {
@@ -139,9 +132,6 @@ pub(crate) fn rejected(rejection: Rejection) -> Status {
         Rejection::ClientSuperseded(client) => (Reason::ClientSuperseded, vec![fact("client_id", client)]),
         Rejection::ClientOfAnother(client) => {
             (Reason::PermissionDenied, vec![fact("rule", CLIENT_OWNER), fact("client_id", client)])
-        }
-        Rejection::LateAttachment { session, attachment } => {
-            (Reason::LateAttachment, vec![fact("session_id", session), fact("attachment", attachment)])
         }
         Rejection::NotHolder { name, session, holder } => {
             let mut facts = vec![fact("name", name), fact("session_id", session)];

@@ -29,7 +29,6 @@ pub(super) const WATCHED: usize = 100;
 pub(super) const CONFIG_BYTES: usize = 65_536;
 pub(super) const ASSIGNMENT_BYTES: usize = 16_384;
 pub(super) const ASSIGNMENTS_BYTES: usize = 1_048_576;
-pub(super) const KEPT_AT_ONCE: usize = 1_000;
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 const PERMITS: u32 = 1_000_000;
 const SHORTEST_DRAIN: Duration = Duration::from_millis(100);
@@ -108,14 +107,6 @@ pub fn names(values: &[String]) -> Result<Names, Status> {
 pub fn session_id(field: impl Display, value: &str) -> Result<Text, Status> {
     text(field, value, 1, SESSION_ID_BYTES)?;
     Ok(value.into())
-}
-
-pub(crate) fn session_ids(values: &[String]) -> Result<(), Status> {
-    if values.is_empty() || values.len() > KEPT_AT_ONCE {
-        return Err(invalid("session_ids", format!("1 to {KEPT_AT_ONCE} ids, not {}", values.len())));
-    }
-    let mut values = values.iter().enumerate();
-    values.try_for_each(|(at, value)| text(format_args!("session_ids[{at}]"), value, 1, SESSION_ID_BYTES))
 }
 
 pub(crate) fn label(field: impl Display, value: &str) -> Result<Text, Status> {
@@ -198,10 +189,9 @@ pub(crate) fn required_ttl(value: Option<prost_types::Duration>, bounds: TtlBoun
 /// The disconnect grace that goes with a TTL.
 pub(crate) fn disconnect_grace(
     value: Option<prost_types::Duration>,
-    ttl: Option<Duration>,
+    ttl: Duration,
 ) -> Result<Option<Duration>, Status> {
     let Some(value) = value else { return Ok(None) };
-    let Some(ttl) = ttl else { return Err(invalid("disconnect_grace", "only together with a ttl")) };
     let bound = format!("{SHORTEST_DISCONNECT_GRACE:?} to the ttl ({ttl:?})");
     duration("disconnect_grace", value, SHORTEST_DISCONNECT_GRACE..=ttl, &bound).map(whole_ms).map(Some)
 }
@@ -264,14 +254,8 @@ pub(crate) fn optional_revision(field: &str, value: u64) -> Result<Option<Revisi
     if value == 0 { Ok(None) } else { revision(field, value, 0).map(Some) }
 }
 
-/// The id of the program that opens a session, if given.
-pub(crate) fn client_id(value: &str) -> Result<Option<Text>, Status> {
-    text("client_id", value, 0, SESSION_ID_BYTES)?;
-    Ok((!value.is_empty()).then(|| value.into()))
-}
-
-/// The id of a client that declares what it wants.
-pub(crate) fn declaring_client(field: &str, value: &str, min: usize) -> Result<Text, Status> {
+/// The id of a client.
+pub(crate) fn client_id(field: &str, value: &str, min: usize) -> Result<Text, Status> {
     text(field, value, min, SESSION_ID_BYTES)?;
     Ok(value.into())
 }
@@ -279,11 +263,6 @@ pub(crate) fn declaring_client(field: &str, value: &str, min: usize) -> Result<T
 /// An epoch, or the number of something declared.
 pub(crate) fn declared(field: &str, value: u64) -> Result<u64, Status> {
     number(field, value, 1..=i64::MAX.unsigned_abs())
-}
-
-/// A client's count of its attachments of a session.
-pub(crate) fn attachment(value: u64) -> Result<u64, Status> {
-    number("attachment", value, 0..=i64::MAX.unsigned_abs())
 }
 
 pub(crate) fn page_size(value: i32) -> Result<usize, Status> {

@@ -121,7 +121,7 @@ impl Assembly {
             | Event::LockConfigured { .. }
             | Event::Group { .. }
             | Event::SessionOpened(_)
-            | Event::SessionAttached { .. }
+            | Event::SessionMoved { .. }
             | Event::SessionEnded { .. }
             | Event::ClientConnected { .. }
             | Event::ClientEnded { .. }

@@ -68,12 +68,11 @@ pub(crate) const QUEUE_BYTES: usize = 32 * MIB;
 /// watch message). About the duration of a batch commit, so that reads at most halve the rate of decisions.
 pub(crate) const READING: Duration = Duration::from_millis(2);
 
-/// Memory of all Acquires that may wait at this server: about 80,000 calls, or 200,000 commands on streams.
+/// Memory of all Acquires that may wait at this server: about 80,000 calls.
 pub(crate) const WAITS: usize = 1024 * MIB;
 
-/// Memory of a waiting Acquire: as a call with its HTTP/2 stream, and as a command on a stream.
+/// Memory of a waiting Acquire: of the call, with its HTTP/2 stream.
 pub(crate) const WAIT: usize = 13 * KIB;
-pub(crate) const WAIT_ON_STREAM: usize = 5 * KIB;
 
 /// Bytes that a client may have in transit in one call before this server has read them (HTTP/2 window): 4 MiB still
 /// take at most 4 s at a round-trip time of 100 ms.
@@ -116,16 +115,6 @@ pub(crate) const UNSENT_OF_CONNECTION: usize = 16 * MIB;
 
 /// Bytes of unread replies of all connections. Beyond it the connection that holds most is closed.
 pub(crate) const UNSENT: usize = 32 * MIB;
-
-/// Bytes of replies of one stream that are produced at a time, of those that may be large: a session with its claims, a
-/// group. Half of what a connection may have unsent.
-pub(crate) const STREAM_ANSWERS: usize = 8 * MIB;
-
-/// Assumed size of a large reply before it is known: a group of many members, a page, a lock with many waiters.
-pub(crate) const LARGE_ANSWER: usize = 2 * MIB;
-
-/// Maximum size of a session without its claims.
-pub(crate) const SESSION: usize = 8 * KIB;
 
 /// Number of sessions with many claims read at a time, for all callers: each takes about as much as its claims do in a
 /// message.

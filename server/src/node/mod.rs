@@ -11,10 +11,10 @@ pub(crate) mod retention;
 mod tasks;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
-use tenure_core::{ServerId, StreamId};
+use tenure_core::ServerId;
 use tokio_util::sync::CancellationToken;
 
 pub use self::namespaces::Namespaces;
@@ -42,7 +42,7 @@ pub struct NodeOptions {
     pub address: String,
     /// The SHA-256 of the certificate that it presents to other servers, in hexadecimal; empty without TLS.
     pub certificate: String,
-    /// How long a claim is kept without an attached client.
+    /// How long a claim is kept without a connected client or a waiting call.
     pub reattach: Duration,
     /// The polling interval for events of other servers, where the database does not send notifications.
     pub poll_interval: Duration,
@@ -72,7 +72,6 @@ pub struct Node {
     pub(crate) waits: Budget,
     /// The namespaces that are open at this server.
     pub namespaces: Namespaces,
-    streams: AtomicU64,
     /// Whether heartbeats announce that the node is draining.
     pub(crate) drains: AtomicBool,
     /// The number of the last heartbeat sent.
@@ -122,7 +121,6 @@ impl Node {
             waits: Budget::new(limits::WAITS, buffers.of("waiting_acquires")),
             metrics,
             namespaces,
-            streams: AtomicU64::new(0),
             drains: AtomicBool::new(false),
             heartbeat: AtomicU64::new(0),
             cancel,
@@ -130,12 +128,6 @@ impl Node {
         });
         node.metrics.of::<State>().is_of(&node);
         node
-    }
-
-    /// The id for a new stream.
-    #[must_use]
-    pub fn next_stream(&self) -> StreamId {
-        StreamId(self.streams.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// Ends all tasks of this node, and waits for them.

@@ -11,32 +11,32 @@ use crate::grpc::validate::{self, LONGEST_WAIT};
 pub(super) fn check(command: &Command, from: ServerId) -> Result<(), Status> {
     let home = match command {
         Command::Acquire(Acquire { session, opening, home, names, mode, priority, metadata, min_hold, .. }) => {
-            check_session(session, opening.as_ref(), 0, None)?;
+            check_session(session, opening.as_ref())?;
             let (number, names, mode, queue, priority) = (1, names.clone(), *mode, false, *priority);
             let (metadata, min_hold) = (metadata.clone(), *min_hold);
             check_claim(&DeclaredClaim { number, names, mode, queue, priority, metadata, min_hold })?;
             *home
         }
         Command::Release { session, name, .. } => {
-            check_session(session, None, 0, None)?;
+            check_session(session, None)?;
             validate::name("name", name)?;
             from
         }
         Command::EndWait { home, .. } => *home,
-        Command::OpenSession { session, opening, home, attachment, client } => {
-            check_session(session, Some(opening), *attachment, client.as_ref())?;
+        Command::OpenSession { session, opening, home } => {
+            check_session(session, Some(opening))?;
             *home
         }
-        Command::AttachSession { session, home, attachment, client } => {
-            check_session(session, None, *attachment, client.as_ref())?;
+        Command::MoveSession { session, home } => {
+            check_session(session, None)?;
             *home
         }
-        Command::CloseSession { session, client } => {
-            check_session(session, None, 0, client.as_ref())?;
+        Command::CloseSession { session } => {
+            check_session(session, None)?;
             from
         }
         Command::Change { client, home, changes, .. } => {
-            validate::declaring_client("client", client, 1)?;
+            validate::client_id("client", client, 1)?;
             for change in changes {
                 if let Change::Declare(declaration) = change {
                     check_declaration(declaration)?;
@@ -49,13 +49,11 @@ pub(super) fn check(command: &Command, from: ServerId) -> Result<(), Status> {
     if home == from { Ok(()) } else { Err(Status::invalid_argument("home: the server that forwards")) }
 }
 
-fn check_session(id: &Text, opening: Option<&Opening>, attachment: u64, client: Option<&Text>) -> Result<(), Status> {
+fn check_session(id: &Text, opening: Option<&Opening>) -> Result<(), Status> {
     validate::session_id("session", id)?;
-    validate::attachment(attachment)?;
-    validate::client_id(client.map_or("", |client| client))?;
-    let Some(Opening { ttl, disconnect_grace, owner, metadata, .. }) = opening else { return Ok(()) };
-    if ttl.is_zero() || *ttl.max(&disconnect_grace.unwrap_or_default()) > LONGEST_WAIT {
-        return Err(Status::invalid_argument("ttl, disconnect_grace: more than 0, at most a year"));
+    let Some(Opening { ttl, owner, metadata, .. }) = opening else { return Ok(()) };
+    if ttl.is_zero() || *ttl > LONGEST_WAIT {
+        return Err(Status::invalid_argument("ttl: more than 0, at most a year"));
     }
     validate::label("owner", owner)?;
     validate::metadata((**metadata).clone()).map(drop)
@@ -65,7 +63,10 @@ fn check_declaration(declaration: &Declaration) -> Result<(), Status> {
     declaration.numbers().try_for_each(|number| validate::declared("number", number).map(drop))?;
     declaration.claims.iter().try_for_each(check_claim)?;
     if let Some(session) = &declaration.opening {
-        check_session(&session.id, Some(&session.opening), 0, None)?;
+        check_session(&session.id, Some(&session.opening))?;
+        if session.disconnect_grace.is_some_and(|grace| grace > LONGEST_WAIT) {
+            return Err(Status::invalid_argument("disconnect_grace: at most a year"));
+        }
     }
     for membership in &declaration.memberships {
         validate::name("group", &membership.group)?;

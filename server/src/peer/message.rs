@@ -90,7 +90,11 @@ mod tests {
     fn declaration() -> Declaration {
         let (names, mode, metadata) = (vec!["a".into(), "b".into()].into(), AskedMode::Shared, label("key", "value"));
         let min_hold = Duration::from_millis(5);
-        let opening = Some(DeclaredSession { id: "d".into(), opening: testing::opening() });
+        let opening = Some(DeclaredSession {
+            id: "d".into(),
+            disconnect_grace: Some(Duration::from_millis(300)),
+            opening: testing::opening(),
+        });
         let claim = DeclaredClaim { number: 2, names, mode, queue: true, priority: -3, metadata, min_hold };
         let membership = DeclaredMembership { number: 3, group: "g".into(), metadata: label("key", "value") };
         Declaration { session: 1, opening, claims: vec![claim], memberships: vec![membership] }
@@ -101,19 +105,15 @@ mod tests {
     }
 
     fn requests() -> Vec<Request> {
-        let opening = Opening {
-            disconnect_grace: Some(Duration::from_millis(300)),
-            metadata: label("k", "v"),
-            ..testing::opening()
-        };
+        let opening = Opening { metadata: label("k", "v"), ..testing::opening() };
         let acquire = || testing::acquire("s", ["a", "b"]).opening(Some(opening.clone())).at(HOME).priority(-3);
         let limits = Limits { sessions: Some(1), claims: None, waiters: Some(0), memberships: Some(u32::MAX) };
         let mut requests: Vec<Request> = [
             acquire().labels(label("key", "value")).received(Revision(8)).shared().min_hold(Duration::from_millis(5)),
             acquire().mode(AskedMode::Permits { permits: 2, limit: Some(5) }),
             testing::release("s", "a", Revision(9)),
-            testing::open("s").with_opening(|with| *with = opening.clone()).at(HOME).attachment(1),
-            Command::AttachSession { session: "s".into(), home: HOME, attachment: 2, client: Some("c".into()) },
+            testing::open("s").with_opening(|with| *with = opening.clone()).at(HOME),
+            Command::MoveSession { session: "s".into(), home: HOME },
             testing::close("s"),
             Command::EndWait { claim: Revision(3), home: HOME },
             change(HOME, vec![Change::Declare(declaration()), Change::Withdraw(2)]),
@@ -149,7 +149,6 @@ mod tests {
             permits(1, Some(0)),
             permits(0, None),
             permits(1_000_001, None),
-            testing::open("s").at(HOME).attachment(u64::MAX),
             testing::open("s").at(HOME).with_opening(|opening| opening.ttl = long),
             testing::open("s").at(HOME).with_opening(|opening| opening.ttl = Duration::ZERO),
             testing::release("s\0", "a", Revision(1)),

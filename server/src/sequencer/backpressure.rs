@@ -100,7 +100,7 @@ fn declaration(change: &Change) -> Option<&Declaration> {
 fn declaration_bytes(Declaration { opening, claims, memberships, .. }: &Declaration) -> usize {
     let session = opening
         .iter()
-        .map(|DeclaredSession { id, opening }| id.len() + opening.owner.len() + metadata_bytes(&opening.metadata));
+        .map(|DeclaredSession { id, opening, .. }| id.len() + opening.owner.len() + metadata_bytes(&opening.metadata));
     let claim = |DeclaredClaim { names, metadata, .. }: &DeclaredClaim| {
         names.iter().map(|name| name.len()).sum::<usize>() + metadata_bytes(metadata)
     };

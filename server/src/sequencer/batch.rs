@@ -326,7 +326,7 @@ impl Sequencer {
             let result = |outcome| CommandResult { outcome, revision: decision.after, pending };
             replies.reply(source, decision.outcome.map(result));
         }
-        replies.send(&self.replica.name);
+        replies.send();
         self.read(readers);
     }
 
@@ -364,7 +364,7 @@ impl Sequencer {
                 source => replies.reply(source, Err(rejection.clone())),
             }
         }
-        replies.send(&self.replica.name);
+        replies.send();
         for reader in readers {
             reader(Err(rejection.clone()));
         }

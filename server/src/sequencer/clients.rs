@@ -7,6 +7,15 @@ use std::time::Duration;
 use tenure_core::{Claim, EndReason, Event, Eviction, GroupChange, Home, Item, Names, Recorded, Revision, Table, Text};
 use tokio::sync::Notify;
 
+/// Which side ended a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamEnd {
+    /// The client: it ended the stream, or its connection broke. The disconnect grace of its sessions begins.
+    Disconnect,
+    /// This server: it drains, starts over, or aborts the stream. Sessions are not affected.
+    Closed,
+}
+
 /// The state of something that a client has declared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ItemState {
@@ -227,10 +236,10 @@ impl Clients {
                 boxes.filter(|(of, _)| of < epoch).for_each(|(_, mailbox)| mailbox.close(Closed::Superseded));
             }
             Event::HistoryLost { .. } => self.close_all(),
-            Event::SessionOpened(spec) if spec.declared > 0 && spec.home == home.me() => {
+            Event::SessionOpened(spec) if spec.home == home.me() => {
                 let (ttl, disconnect_grace) = (spec.ttl, spec.disconnect_grace);
                 let state = ItemState::Open { session: spec.id.clone(), opened: at, ttl, disconnect_grace };
-                if let Some(client) = spec.declared_by() {
+                if let Some(client) = spec.client.as_ref() {
                     self.put_to(client, spec.declared, at, state);
                 }
             }

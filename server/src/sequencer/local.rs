@@ -1,17 +1,14 @@
-//! The state of a namespace that only this server has: the home's timers, the callers of Acquire, and the open streams.
+//! The state of a namespace that only this server has: the home's timers, the callers of Acquire, and the connected
+//! clients.
 //!
 //! Committed events are applied to it in the order of the log. When the table is reloaded, events were skipped: what the
 //! table shows is then applied at once, and the rest when the table is at the log's head.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tenure_core::{
-    Claim, ClaimState, EndReason, Event, Eviction, Home, Recorded, RenewError, Revision, ServerId, StreamId, Table,
-    Text, Transfer,
-};
+use tenure_core::{Claim, ClaimState, EndReason, Event, Home, Recorded, Revision, ServerId, Table};
 
 use super::clients::Clients;
-use super::notices::{Notice, Streams};
 use super::run::Settings;
 use super::wait_times::WaitTimes;
 use super::waiters::{PendingGrant, Registration, WaiterRegistry};
@@ -23,7 +20,6 @@ pub(crate) struct LocalState {
     lease: Arc<Lease>,
     membership: Arc<Membership>,
     pub(super) waiters: WaiterRegistry,
-    pub(super) streams: Streams,
     pub(super) clients: Clients,
     wait_times: WaitTimes,
     /// The table was reloaded, and may not be at the log's head yet: claims that wait in it may have been granted and
@@ -42,7 +38,6 @@ impl SharedLocalState {
             lease: settings.lease.clone(),
             membership: settings.membership.clone(),
             waiters: WaiterRegistry::default(),
-            streams: Streams::default(),
             clients: Clients::default(),
             wait_times: WaitTimes::new(settings.counts.waits.clone()),
             is_behind: false,
@@ -67,7 +62,7 @@ impl SharedLocalState {
         let mut local = self.lock();
         pending.extend(registrations.map(|registration| local.register(self, registration?)));
         local.observe(events, table);
-        // A session that has just moved here brings waits without callers; these waits have callers.
+        // A server that was just adopted leaves waits without callers; these waits have callers.
         for grant in pending.iter().flatten() {
             local.home.register_caller(grant.claim());
         }
@@ -105,24 +100,12 @@ impl LocalState {
         }
     }
 
-    pub(crate) fn attach(&mut self, session: &Text, stream: StreamId) -> Result<(), RenewError> {
-        let now = self.lease.standing_tick();
-        if !self.streams.0.contains_key(&stream) {
-            // The stream ended while the command was in progress.
-            self.home.attach_failed(session, now);
-            return Err(RenewError::NotAttached);
-        }
-        let before = self.home.attach(session, stream, now)?;
-        self.streams.notify(before, Notice::SessionMoved { session: session.clone() });
-        Ok(())
-    }
-
     /// Applies committed events; `table` shows the state after them.
     fn observe(&mut self, events: &[Recorded], table: &Table) {
         let now = self.lease.standing_tick();
         self.home.observe_lease(self.membership.longest_lease());
         for recorded in events {
-            self.notify(recorded, table);
+            self.notify(recorded);
             self.clients.observe(recorded, table, &self.home);
             self.wait_times.observe(recorded, &self.home);
             // Where claims are awaited is compared at the log's head: an event before it may be obsolete.
@@ -202,8 +185,8 @@ impl LocalState {
         }
     }
 
-    /// Notifies the callers and the streams that a committed event concerns.
-    fn notify(&mut self, recorded: &Recorded, table: &Table) {
+    /// Notifies the callers that a committed event concerns.
+    fn notify(&mut self, recorded: &Recorded) {
         match &recorded.event {
             Event::ClaimQueued(spec) => self.awaited(recorded.revision, spec.waiting_server),
             Event::ClaimGranted { claim, spec } => {
@@ -211,54 +194,19 @@ impl LocalState {
                 self.grant(&Claim::new(*claim, spec.clone(), state));
                 self.awaited(*claim, spec.waiting_server);
             }
-            Event::ClaimTransferred { from, from_token, from_spec, claim, spec, .. } => {
+            Event::ClaimTransferred { claim, spec, .. } => {
                 let state = ClaimState::Held { token: recorded.revision };
                 self.grant(&Claim::new(*claim, spec.clone(), state));
                 self.awaited(*claim, spec.waiting_server);
-                let ended = Claim::new(*from, from_spec.clone(), ClaimState::Held { token: *from_token });
-                self.notify_hold_ended(ended, EndReason::Transferred, None);
             }
-            Event::TransferStarted { claim, token, spec, to, drain, by, .. } => {
-                let transfer = Some(Box::new(Transfer { to: *to, started: recorded.revision, drain: *drain }));
-                let claim = Claim { transfer, ..Claim::new(*claim, spec.clone(), ClaimState::Held { token: *token }) };
-                let stream = self.home.stream_of(&spec.session);
-                self.streams.notify(stream, Notice::TransferRequested { claim, by: by.clone() });
-            }
-            Event::ClaimEnded { claim, token, spec, reason, eviction, .. } => {
-                self.waiters.end(*claim, *reason);
-                if let Some(token) = *token
-                    && *reason != EndReason::Released
-                {
-                    let claim = Claim::new(*claim, spec.clone(), ClaimState::Held { token });
-                    self.notify_hold_ended(claim, *reason, eviction.clone());
-                }
-            }
-            Event::SessionAttached { session, home, attachment, .. } if *home != self.home.me() || *attachment > 0 => {
-                if *home != self.home.me() {
-                    let stream = self.home.stream_of(session);
-                    self.streams.notify(stream, Notice::SessionMoved { session: session.clone() });
-                }
-                // The reply reports what the session was granted here, whichever stream was to return the grant.
-                let claims = table.session(session).into_iter().flat_map(|found| table.claims_of(found));
-                let by_stream = |claim: &&Claim| claim.id < recorded.revision && claim.spec.waiting_server.is_none();
-                claims.filter(by_stream).for_each(|claim| self.waiters.acknowledge(claim.id));
-            }
+            Event::ClaimEnded { claim, reason, .. } => self.waiters.end(*claim, *reason),
             Event::ClaimAwaited { claim, at } if *at == Some(self.home.me()) => self.awaited(*claim, *at),
             // A later call is responsible for it, or a call that has just returned the grant. Before the log's head this
             // may be obsolete.
             Event::ClaimAwaited { claim, .. } if !self.is_behind => self.waiters.acknowledge(*claim),
             Event::ClaimUpdated { claim, .. } => self.waiters.acknowledge(*claim),
-            Event::SessionEnded { session, reason, .. } => {
-                let stream = self.home.stream_of(session);
-                self.streams.notify(stream, Notice::SessionEnded { session: session.clone(), reason: *reason });
-            }
             _ => {}
         }
-    }
-
-    fn notify_hold_ended(&mut self, claim: Claim, reason: EndReason, eviction: Option<Eviction>) {
-        let stream = self.home.stream_of(&claim.spec.session);
-        self.streams.notify(stream, Notice::HoldEnded { claim, reason, eviction });
     }
 
     /// Notifies the callers that wait for the grant; if none is left, the claim is left to the timers.
@@ -268,9 +216,8 @@ impl LocalState {
         }
     }
 
-    /// Closes all streams: the clients connect again, and compare what they still have.
+    /// Closes all streams: the clients connect again.
     pub(super) fn close_streams(&mut self) {
-        self.streams.close_all();
         self.clients.close_all();
     }
 

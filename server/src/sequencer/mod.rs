@@ -14,7 +14,6 @@ mod grant_times;
 mod local;
 mod metrics;
 mod namespace;
-mod notices;
 mod replica;
 mod rows;
 mod run;
@@ -26,16 +25,15 @@ mod work;
 
 use futures::channel::mpsc::UnboundedSender;
 use opentelemetry::Context;
-use tenure_core::{Command, Outcome, Rejection, Request, Revision, ServerId, Text};
+use tenure_core::{Command, Outcome, Rejection, Request, Revision, ServerId};
 use tokio::sync::{mpsc, oneshot};
 
 use backpressure::Load;
-pub use clients::{Closed, ItemState, Mailbox, PendingTransfer, states_after, waits_after};
+pub use clients::{Closed, ItemState, Mailbox, PendingTransfer, StreamEnd, states_after, waits_after};
 use forwarding::{CommitNotice, Forward};
 pub use grant_times::View;
 pub use metrics::Counts;
 pub use namespace::Namespace;
-pub use notices::{Notice, NoticeSender, StreamEnd};
 pub use run::{Settings, start};
 pub use waiters::{PendingGrant, WaitEnd};
 
@@ -53,35 +51,24 @@ pub struct CommandResult {
 /// The reply to a command.
 pub type Reply = Result<CommandResult, Rejection>;
 
-/// Identifies a command of a stream.
+/// Identifies a command of a stream: a number that the stream never reuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tag {
-    /// The client's number, which may be reused once the command is answered.
-    pub id: u64,
-    /// The stream's own number, which is never reused.
-    pub count: u64,
-}
+pub struct Tag(pub u64);
 
 /// Replies to a stream's commands in one batch.
-pub struct StreamReplies {
-    /// The namespace.
-    pub namespace: Text,
-    /// The reply to each.
-    pub replies: Vec<(Tag, Reply)>,
-}
+pub type Replies = Vec<(Tag, Reply)>;
 
 /// Where a stream receives the replies to its commands. Unbounded, since a stream bounds its commands in progress; and
 /// without preallocated capacity, since most streams are quiet.
-pub type StreamReplySender = UnboundedSender<StreamReplies>;
+pub type ReplySender = UnboundedSender<Replies>;
 
-type ReplySender = oneshot::Sender<Reply>;
 type Reader = Box<dyn FnOnce(Result<&View<'_>, Rejection>) + Send>;
 
 enum Message {
     /// Decide a request and make it durable.
-    Decide { request: Request, reply: ReplySender, span: Context },
+    Decide { request: Request, reply: oneshot::Sender<Reply>, span: Context },
     /// Decide several requests and make them durable.
-    DecideAll { requests: Vec<(Tag, Request, Context)>, replies: StreamReplySender },
+    DecideAll { requests: Vec<(Tag, Request, Context)>, replies: ReplySender },
     /// Read the table at the log's head.
     Read(Reader),
     /// Decide what another server forwarded.
@@ -102,10 +89,10 @@ impl Message {
         }
     }
 
-    /// Whether it precedes new requests: a session without a stream is not renewed.
+    /// Whether it precedes new requests: until then a session without a home here is not renewed.
     fn is_urgent(&self) -> bool {
-        let attaches = |command: &Command| matches!(command, Command::AttachSession { .. } | Command::Connect(_));
-        matches!(self, Self::Decide { request, .. } if attaches(&request.command))
+        let renews = |command: &Command| matches!(command, Command::MoveSession { .. } | Command::Connect(_));
+        matches!(self, Self::Decide { request, .. } if renews(&request.command))
     }
 }
 

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use opentelemetry::Context;
 use tenure_core::{
-    Attached, ClaimSpec, Command, Rejection, RenewError, Renewals, Request, Revision, ServerId, StreamId, Table, Text,
-    Totals,
+    ClaimSpec, Command, Rejection, RenewError, Renewals, Request, Revision, ServerId, Table, Text, Totals,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -17,9 +16,7 @@ use super::grant_times::View;
 use super::local::SharedLocalState;
 use super::metrics::Lateness;
 use super::spans;
-use super::{
-    Message, NoticeSender, PendingGrant, Reader, Reply, StreamEnd, StreamReplies, StreamReplySender, Tag, reject,
-};
+use super::{Message, Reader, Reply, ReplySender, StreamEnd, Tag, reject};
 use crate::cluster::lease::Lease;
 use crate::store::log_reader::{LogError, LogReader, PieceStart};
 use crate::store::{Batch, Found};
@@ -120,13 +117,13 @@ impl Namespace {
     pub async fn decide_all(
         &self,
         mut requests: Vec<(Tag, Request, Context)>,
-        sender: &StreamReplySender,
+        sender: &ReplySender,
     ) -> Result<(), Rejection> {
         if self.backpressure.is_full() {
             let refused = requests.extract_if(.., |(_, request, _)| !self.backpressure.admits(&request.command));
             let replies = refused.map(|(tag, _, span)| (tag, reject(&span, Rejection::Overloaded))).collect();
             // If the receiver is gone, the results are not needed.
-            let _ = sender.unbounded_send(StreamReplies { namespace: self.name.clone(), replies });
+            let _ = sender.unbounded_send(replies);
         }
         self.enqueue(Message::DecideAll { requests, replies: sender.clone() }).await
     }
@@ -195,9 +192,8 @@ impl Namespace {
         let _ = self.requests.try_send(Message::CatchUp(head));
     }
 
-    /// Renews a session that has its home here, without verifying that it still has: only for callers that know. It
-    /// then lives for its TTL whatever happens to its stream. `Ok(None)`: its home is elsewhere, as far as is known
-    /// here.
+    /// Renews a session that has its home here, without verifying that it still has: only for callers that know.
+    /// `Ok(None)`: its home is elsewhere, as far as is known here, or a client renews it.
     ///
     /// # Errors
     /// If the session is over, or this server may not answer renewals.
@@ -223,112 +219,14 @@ impl Namespace {
                 Ok(Some(ttl))
             }
             Err(RenewError::Ended(reason)) => Err(Rejection::SessionEnded { session: session.into(), reason }),
-            Err(RenewError::NotHome | RenewError::NotAttached) => Ok(None),
+            Err(RenewError::NotHome | RenewError::OfClient) => Ok(None),
         }
-    }
-
-    /// Renews sessions on the stream that they are attached to.
-    ///
-    /// # Errors
-    /// If this server may not answer renewals.
-    pub fn keep_alive<'a>(
-        &self,
-        sessions: impl IntoIterator<Item = &'a str>,
-        stream: StreamId,
-    ) -> Result<Vec<Result<std::time::Duration, RenewError>>, Rejection> {
-        let now = self.lease.tick().ok_or(Rejection::LeaseLost)?;
-        let mut local = self.local.lock();
-        let keep_alive = |session: &str| {
-            let pause = local.home.since_renewed(session, now).unwrap_or_default();
-            let renewed = local.home.keep_alive(session, stream, now);
-            if let Ok(ttl) = renewed {
-                self.lateness.renewed(pause, ttl);
-            }
-            renewed
-        };
-        Ok(sessions.into_iter().map(keep_alive).collect())
     }
 
     /// Whether a session has its home here, as far as is known, and was opened by another identity.
     #[must_use]
     pub fn is_of_another(&self, session: &str, identity: &Text) -> bool {
         self.local.lock().home.is_of_another(session, identity)
-    }
-
-    /// Whether a session has its home here, as far as is known, and was opened by another client.
-    #[must_use]
-    pub fn is_of_another_client(&self, session: &str, client: &Text) -> bool {
-        self.local.lock().home.is_of_another_client(session, client)
-    }
-
-    /// The known state of a session, if it is attached to this stream.
-    #[must_use]
-    pub fn attached_by(&self, session: &str, stream: StreamId) -> Option<Attached> {
-        self.local.lock().home.attached_by(session, stream)
-    }
-
-    /// [`Self::attached_by`] for each of these sessions.
-    #[must_use]
-    pub fn all_attached_by<'a>(
-        &self,
-        sessions: impl IntoIterator<Item = &'a str>,
-        stream: StreamId,
-    ) -> Vec<Option<Attached>> {
-        let local = self.local.lock();
-        sessions.into_iter().map(|session| local.home.attached_by(session, stream)).collect()
-    }
-
-    /// Attaches those of these sessions to a stream that are not attached to it yet, as [`Self::attach`] does for one.
-    /// If that fails, the session has moved since, and is served where it moved to.
-    pub fn attach_all<'a>(&self, sessions: impl IntoIterator<Item = &'a Text>, stream: StreamId) {
-        let mut local = self.local.lock();
-        for session in sessions {
-            if local.home.stream_of(session) != Some(stream) {
-                let _ = local.attach(session, stream);
-            }
-        }
-    }
-
-    /// Marks grants as returned, as [`PendingGrant::acknowledge`] does for one.
-    pub fn acknowledge(&self, mut grants: Vec<PendingGrant>) {
-        let mut local = self.local.lock();
-        grants.iter_mut().for_each(|grant| grant.acknowledge_in(&mut local));
-    }
-
-    /// Attaches a session to a stream, which renews it, and notifies the stream that it was attached to before.
-    ///
-    /// # Errors
-    /// If its home is not here, it is over, or the stream has ended, which is a disconnect of a session without another
-    /// stream.
-    pub fn attach(&self, session: &Text, stream: StreamId) -> Result<(), RenewError> {
-        self.local.lock().attach(session, stream)
-    }
-
-    /// Registers where a stream receives notices.
-    pub fn open_stream(&self, stream: StreamId, notices: NoticeSender) {
-        self.local.lock().streams.0.insert(stream, Some(notices));
-    }
-
-    /// Whether the stream still receives notices here. A stream that does not read them is closed, and all are when the
-    /// state had to be reloaded: the client must then attach again and check what it still holds.
-    #[must_use]
-    pub fn has_stream(&self, stream: StreamId) -> bool {
-        self.local.lock().streams.0.get(&stream).is_some_and(Option::is_some)
-    }
-
-    /// Number of streams that receive notices here.
-    #[must_use]
-    pub fn stream_count(&self) -> usize {
-        self.local.lock().streams.0.values().flatten().count()
-    }
-
-    /// Removes a stream that has ended.
-    pub fn close_stream(&self, stream: StreamId, end: StreamEnd) {
-        let mut local = self.local.lock();
-        local.streams.0.remove(&stream);
-        if end == StreamEnd::Disconnect {
-            local.home.disconnected(stream, self.lease.standing_tick());
-        }
     }
 
     /// Registers where the states of what a client has declared are delivered, before it connects with this epoch.

@@ -69,7 +69,7 @@ impl RowsBehind {
             let at = *revision;
             match event {
                 Event::SessionOpened(_) => self.sessions.push((at, at)),
-                Event::SessionAttached { opened, .. } | Event::SessionEnded { opened, .. } => {
+                Event::SessionMoved { opened, .. } | Event::SessionEnded { opened, .. } => {
                     self.sessions.push((*opened, at));
                 }
                 Event::ClaimQueued(_) => self.claims.push((at, at)),
@@ -161,13 +161,13 @@ impl RowsBehind {
 /// The client that uses a number by this event. `table` shows the state before it.
 pub(super) fn declarer<'t>(recorded: &'t Recorded, table: &'t Table) -> Option<&'t Text> {
     let (session, number) = match &recorded.event {
-        Event::SessionOpened(spec) => return spec.declared_by(),
+        Event::SessionOpened(spec) => return spec.client.as_ref(),
         Event::ClaimQueued(spec) => (&spec.session, spec.declared),
         Event::ClaimGranted { claim, spec } if *claim == recorded.revision => (&spec.session, spec.declared),
         Event::Group { change: GroupChange::Joined { spec, .. }, .. } => (&spec.session, spec.declared),
         _ => return None,
     };
-    if number == 0 { None } else { table.session(session)?.spec.declared_by() }
+    if number == 0 { None } else { table.session(session)?.spec.client.as_ref() }
 }
 
 /// What the rows have of a client.
@@ -248,7 +248,8 @@ mod tests {
     }
 
     fn declare(session: u64) -> Change {
-        let opening = Some(DeclaredSession { id: session.to_string().into(), opening: opening() });
+        let opening =
+            Some(DeclaredSession { id: session.to_string().into(), disconnect_grace: None, opening: opening() });
         Change::Declare(Declaration { session, opening, claims: Vec::new(), memberships: Vec::new() })
     }
 

@@ -153,7 +153,7 @@ impl Sequencer {
 
     pub(super) fn reject_request(&self, request: Message, rejection: &Rejection) {
         self.backpressure.remove(request.load());
-        request.reject(&self.replica.name, rejection);
+        request.reject(rejection);
     }
 
     /// Waits for a request or for the next check of the clock; then takes the due commands and all that has arrived.

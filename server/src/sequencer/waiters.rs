@@ -65,12 +65,6 @@ impl PendingGrant {
         self.acknowledged = true;
     }
 
-    /// Like [`Self::acknowledge`], with the state already locked.
-    pub(super) fn acknowledge_in(&mut self, local: &mut LocalState) {
-        self.acknowledged = true;
-        self.deregister(local);
-    }
-
     fn deregister(&mut self, local: &mut LocalState) {
         let (registry, claim) = (&mut local.waiters, self.claim);
         let mut is_last = false;

@@ -1,12 +1,13 @@
 //! Work: the requests that are carried out in one batch, and the replies to them.
 
 use opentelemetry::Context;
-use tenure_core::{Command, Rejection, Request, Revision, Text};
+use tenure_core::{Command, Rejection, Request, Revision};
+use tokio::sync::oneshot;
 
 use super::backpressure::text_bytes;
 use super::forwarding::Accepted;
 use super::spans;
-use super::{Message, Reader, Reply, ReplySender, StreamReplies, StreamReplySender, Tag, reject};
+use super::{Message, Reader, Replies, Reply, ReplySender, Tag, reject};
 
 /// Maximum commands in one batch, except for the last request added to it.
 const COMMANDS: usize = 4_096;
@@ -19,7 +20,7 @@ pub(super) enum Source {
     /// The home, because the command is due.
     Home,
     /// A call, and the span of the command.
-    Call(ReplySender, Context),
+    Call(oneshot::Sender<Reply>, Context),
     /// A stream, by its index in the work.
     Stream(usize, Tag, Context),
     /// Another server, which forwarded it, by the index in [`Work::forwards`].
@@ -61,7 +62,7 @@ pub(super) struct Work {
 
 /// Replies to streams, sent together when the batch is done.
 #[derive(Default)]
-pub(super) struct BatchReplies(Vec<(StreamReplySender, Vec<(Tag, Reply)>)>);
+pub(super) struct BatchReplies(Vec<(ReplySender, Replies)>);
 
 impl BatchReplies {
     /// Replies to the source of a command. If the caller is gone, the reply is dropped, and its registration records
@@ -79,9 +80,9 @@ impl BatchReplies {
         }
     }
 
-    pub(super) fn send(self, namespace: &Text) {
+    pub(super) fn send(self) {
         for (sender, replies) in self.0 {
-            let _ = sender.unbounded_send(StreamReplies { namespace: namespace.clone(), replies });
+            let _ = sender.unbounded_send(replies);
         }
     }
 }
@@ -158,14 +159,13 @@ impl Work {
 }
 
 impl Message {
-    pub(super) fn reject(self, namespace: &Text, rejection: &Rejection) {
+    pub(super) fn reject(self, rejection: &Rejection) {
         match self {
             // A caller that is gone needs no reply.
             Self::Decide { reply, span, .. } => drop(reply.send(reject(&span, rejection.clone()))),
             Self::DecideAll { requests, replies: sender } => {
                 let replies = requests.into_iter().map(|(tag, _, span)| (tag, reject(&span, rejection.clone())));
-                let replies = StreamReplies { namespace: namespace.clone(), replies: replies.collect() };
-                drop(sender.unbounded_send(replies));
+                drop(sender.unbounded_send(replies.collect()));
             }
             Self::Read(reader) => reader(Err(rejection.clone())),
             // The server that forwarded it sees that it no longer follows.

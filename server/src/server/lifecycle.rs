@@ -329,7 +329,7 @@ impl Lifecycle {
         self.ready.send_replace(readiness);
     }
 
-    /// Waits until the server drains and either no session is attached here, or no other server can take the sessions:
+    /// Waits until the server drains and either no client is connected here, or no other server can take the sessions:
     /// none is live, or all live ones are draining, too.
     async fn drained(&self, node: &Node, mut reports: HeartbeatReports) {
         self.draining.cancelled().await;
@@ -345,7 +345,7 @@ impl Lifecycle {
             }
         };
         let left = async {
-            while node.namespaces.all().iter().any(|namespace| namespace.stream_count() > 0) {
+            while node.namespaces.all().iter().any(|namespace| namespace.client_count() > 0) {
                 tokio::time::sleep(CHECK / 4).await;
             }
         };

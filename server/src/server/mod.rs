@@ -40,7 +40,7 @@ use crate::transport::{self, Accounts, ConnectionLimits, Tls, TlsFiles};
 /// HTTP/2 keepalive: the interval of pings and the timeout of a reply, to detect that a client's machine has failed.
 const PING: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(10));
 
-/// How long a claim is kept without an attached client: enough for a client to reconnect to another server.
+/// How long a claim is kept without a connected client or a waiting call: enough for a client to reconnect to another server.
 const REATTACH: Duration = Duration::from_secs(5);
 
 /// The options of a server.

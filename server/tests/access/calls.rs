@@ -1,7 +1,6 @@
 //! Every call of the contract: the verb it requires, and how to make it.
 
 use futures::future::BoxFuture;
-use tenure_proto::v1::command::Kind;
 use tenure_proto::v1::group_service_client::GroupServiceClient;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::server_service_client::ServerServiceClient;
@@ -95,38 +94,5 @@ pub fn all() -> Vec<Call> {
             watch "Watch" "watch" |group, session| WatchRequest { groups: vec![group], ..WatchRequest::default() };
             watch "Watch" "watch" |name, session| WatchRequest { prefixes: vec![format!("{name}/")], ..WatchRequest::default() };
         }
-    }
-}
-
-macro_rules! commands {
-    ($($verb:literal $kind:ident $request:ident { $($field:ident: $value:expr),* })*) => {
-        vec![$(($verb, Kind::$kind($request { $($field: Clone::clone(&$value),)* ..$request::default() })),)*]
-    };
-}
-
-/// The stream commands, each with the verb that it requires.
-pub fn commands(name: &str, session: &str) -> Vec<(&'static str, Kind)> {
-    let (name, session_id, operator) = (name.to_owned(), session.to_owned(), "eve".to_owned());
-    let (group, names, session_ids) = (name.clone(), vec![name.clone()], vec![session_id.clone()]);
-    commands! {
-        "acquire" OpenSession OpenSessionRequest { session_id: session_id, ttl: ttl() }
-        "acquire" AttachSession AttachSession { session_id: session_id }
-        "acquire" Acquire AcquireRequest { names: names, session_id: session_id, wait: no_wait() }
-        "acquire" Acquire AcquireRequest { names: names, session_id: session_id, wait: no_wait(), ttl: ttl() }
-        "acquire" KeepAlive KeepAliveRequest { session_ids: session_ids }
-        "acquire" CancelAcquire CancelAcquireRequest { names: names, session_id: session_id }
-        "acquire" Release ReleaseRequest { name: name, session_id: session_id, token: 1 }
-        "acquire" UpdateClaim UpdateClaimRequest { name: name, session_id: session_id, token: 1 }
-        "acquire" Transfer TransferRequest { name: name, session_id: session_id, token: 1 }
-        "operate" Transfer TransferRequest { name: name, operator: operator }
-        "read" GetLock GetLockRequest { name: name }
-        "acquire or read" GetSession GetSessionRequest { session_id: session_id }
-        "acquire" JoinGroup JoinGroupRequest { group: group, session_id: session_id, ttl: ttl() }
-        "acquire" LeaveGroup LeaveGroupRequest { group: group, session_id: session_id }
-        "operate" ConfigureGroup ConfigureGroupRequest { group: group }
-        "acquire" Assign AssignGroupRequest { group: group, session_id: session_id, token: 1, membership_revision: 1 }
-        "read" GetGroup GetGroupRequest { group: group }
-        "watch" Watch WatchRequest { names: names }
-        "acquire" CloseSession CloseSessionRequest { session_id: session_id }
     }
 }

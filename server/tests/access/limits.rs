@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use crate::access::calls::ttl;
-use crate::access::requests::{acquire, answer, get_lock, policy, wait_for_waiters};
+use crate::access::requests::{acquire, get_lock, policy, wait_for_waiters};
 use crate::access::service::{Caller, Service, fact, is_forbidden};
 use crate::serving::within;
-use tenure_proto::v1::answer::Kind as Answered;
-use tenure_proto::v1::command::Kind;
 use tenure_proto::v1::*;
 use tonic::{Code, Status, Streaming};
 use tonic_types::StatusExt;
@@ -91,21 +89,6 @@ async fn limits_of_an_identity_are_enforced_on_calls() {
     within(waiting).await.unwrap().unwrap_err();
     acquire(&ann, "c", "third").await.unwrap();
     join(&ann, "group", "second").await.unwrap();
-}
-
-#[tokio::test]
-async fn stream_commands_are_subject_to_the_same_limits() {
-    let service = Service::start(&["ann"], &limited("sessions = 1\nwatches = 0")).await;
-    let ann = service.caller("ann").await;
-    open(&ann, "first").await.unwrap();
-    let second = OpenSessionRequest { session_id: "second".into(), ttl: ttl(), ..OpenSessionRequest::default() };
-    let watch = WatchRequest { names: vec!["a".into()], ..WatchRequest::default() };
-    for (kind, what) in [(Kind::OpenSession(second), "sessions of this"), (Kind::Watch(watch), "watches of this")] {
-        let Answered::Refusal(refusal) = answer(&ann, kind).await else { panic!("{what} is not rejected") };
-        assert_eq!((refusal.code, &*refusal.reason), (Code::ResourceExhausted as i32, "LIMIT_REACHED"));
-        assert!(refusal.metadata["limit"].starts_with(what), "{refusal:?}");
-    }
-    assert_eq!(service.count("tenure_refusals_total{reason=\"LIMIT_REACHED\"}"), 2);
 }
 
 #[tokio::test]

@@ -3,12 +3,8 @@
 use crate::access::calls::ttl;
 use crate::access::service::Caller;
 use crate::serving::within;
-use tenure_proto::v1::answer::Kind as Answered;
-use tenure_proto::v1::client_service_client::ClientServiceClient;
-use tenure_proto::v1::command::Kind;
 use tenure_proto::v1::*;
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Code, Status};
+use tonic::Status;
 
 pub const VERBS: [&str; 4] = ["acquire", "read", "watch", "operate"];
 
@@ -56,47 +52,6 @@ pub async fn acquire(caller: &Caller, name: &str, session: &str) -> Result<u64, 
 
 pub async fn revision(caller: &Caller) -> u64 {
     within(caller.locks().list_locks(ListLocksRequest::default())).await.unwrap().into_inner().revision
-}
-
-/// Returns the first reply to a command, on a stream of its own.
-pub async fn answer(caller: &Caller, kind: Kind) -> Answered {
-    let request = StreamRequest { commands: vec![Command { id: 1, kind: Some(kind), ..Command::default() }] };
-    let (requests, outgoing) = tokio::sync::mpsc::channel(1);
-    requests.send(request).await.unwrap();
-    let mut client = ClientServiceClient::new(caller.channel.clone());
-    let stream = client.stream(caller.request(ReceiverStream::new(outgoing)));
-    let mut responses = within(stream).await.unwrap().into_inner();
-    loop {
-        let response = within(responses.message()).await.unwrap().unwrap();
-        if let Some(answer) = response.answers.into_iter().find(|answer| answer.id == 1) {
-            return answer.kind.unwrap();
-        }
-    }
-}
-
-/// Whether the policy forbids a command on a stream.
-pub async fn forbidden(caller: &Caller, kind: Kind) -> bool {
-    match answer(caller, kind).await {
-        Answered::Refusal(refusal) if refusal.reason == "PERMISSION_DENIED" => {
-            assert_eq!((refusal.code, &*refusal.metadata["rule"]), (Code::PermissionDenied as i32, "policy"));
-            true
-        }
-        _ => false,
-    }
-}
-
-/// Whether a command on a stream is rejected because of its session's owner, or because the session does not exist
-/// there.
-pub async fn is_of_another(caller: &Caller, kind: Kind) -> bool {
-    let attached_only = matches!(&kind, Kind::Acquire(request) if request.ttl.is_none());
-    match answer(caller, kind).await {
-        Answered::Refusal(refusal) if attached_only => refusal.reason == "NOT_ATTACHED",
-        Answered::Refusal(refusal) => {
-            refusal.reason == "PERMISSION_DENIED" && refusal.metadata["rule"] == "session-owner"
-        }
-        Answered::KeepAlive(kept) => kept.sessions[0].refusal.as_ref().unwrap().reason == "NOT_ATTACHED",
-        _ => false,
-    }
 }
 
 pub async fn get_lock(caller: &Caller, name: &str) -> Result<Lock, Status> {

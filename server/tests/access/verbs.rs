@@ -1,7 +1,7 @@
 //! The verb that each call requires.
 
-use crate::access::calls::{all, commands};
-use crate::access::requests::{VERBS, forbidden, policy, revision};
+use crate::access::calls::all;
+use crate::access::requests::{VERBS, policy, revision};
 use crate::access::service::{Service, fact, is_forbidden};
 use crate::serving::within;
 use prost::Message;
@@ -32,18 +32,6 @@ async fn call_requires_its_verb() {
     }
 }
 
-#[tokio::test]
-async fn stream_command_requires_its_verb() {
-    let service = Service::start(&["acquire", "read", "watch", "operate", "none"], &policy("")).await;
-    for verb in VERBS.iter().chain(&["none"]) {
-        let caller = service.caller(verb).await;
-        for (required, kind) in commands("job", &format!("of-{verb}")) {
-            let is_enough = required.split(" or ").any(|required| required == *verb);
-            assert_eq!(forbidden(&caller, kind.clone()).await, !is_enough, "{kind:?} by {verb}");
-        }
-    }
-}
-
 /// Fails when a new call is not covered here.
 #[test]
 fn every_call_of_the_contract_is_covered() {
@@ -55,9 +43,8 @@ fn every_call_of_the_contract_is_covered() {
         })
         .collect();
     let covered = all().into_iter().map(|call| call.name.to_owned());
-    let streams = ["ClientService/Connect", "ClientService/Stream", "SessionService/KeepAlive"];
-    let streams = streams.map(|name| format!("tenure.v1.{name}"));
-    assert_eq!(covered.chain(streams).collect::<BTreeSet<_>>(), methods);
+    let stream = "tenure.v1.ClientService/Connect".to_owned();
+    assert_eq!(covered.chain([stream]).collect::<BTreeSet<_>>(), methods);
 }
 
 #[tokio::test]

@@ -25,9 +25,6 @@ pub const REATTACH: Duration = Duration::from_secs(1);
 /// A bounded wait, long enough to be seen before its end on a busy machine.
 pub const WAIT: Duration = Duration::from_secs(1);
 
-/// Bytes that a narrow caller is sent before it reads: the default window of HTTP/2.
-const WINDOW: u32 = 65_535;
-
 pub struct Cluster {
     pub database: MemoryDatabase,
     servers: Vec<Server>,
@@ -56,12 +53,6 @@ impl Cluster {
     /// Returns a caller with its own connection to a server.
     pub async fn caller(&self, number: usize) -> Caller {
         Caller { channel: self.endpoint(number).connect().await.expect("connected") }
-    }
-
-    /// Returns a caller with small flow-control windows: it is sent little while it does not read.
-    pub async fn narrow_caller(&self, number: usize) -> Caller {
-        let endpoint = self.endpoint(number).initial_stream_window_size(WINDOW).initial_connection_window_size(WINDOW);
-        Caller { channel: endpoint.connect().await.expect("connected") }
     }
 
     /// The URL at which a server listens.

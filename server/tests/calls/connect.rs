@@ -1,172 +1,23 @@
 //! The declared stream.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tenure_proto::v1::client_service_client::ClientServiceClient;
 use tenure_proto::v1::connect_request::Kind as Sent;
-use tenure_proto::v1::connect_response::Kind as Received;
 use tenure_proto::v1::state::Kind as State;
 use tenure_proto::v1::{
-    Change, Changes, ConnectRequest, ConnectResponse, Declaration, DeclaredClaim, DeclaredMembership, DeclaredSession,
-    EndReason, EvictRequest, Hello, KeepAlive, PendingTransfer, TransferRequest, Welcome, change,
+    Change, Changes, Declaration, DeclaredClaim, DeclaredMembership, EndReason, EvictRequest, Hello, PendingTransfer,
+    TransferRequest, change,
 };
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Code, Status, Streaming};
+use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use crate::calls::cluster::{Caller, Cluster, acquire_request, assert_stays, until};
+use crate::calls::cluster::{Cluster, acquire_request, assert_stays, until};
+use crate::calls::declared::{CLIENT, LONG, Stream, claim, claims, hello, session, with_claims};
 use crate::serving::within;
-
-const CLIENT: &str = "0123456789abcdef";
-const LONG: Duration = Duration::from_secs(600);
-
-/// A client's stream, and the latest states that it has received.
-struct Stream {
-    /// `None`: the client sends no more.
-    requests: Option<mpsc::Sender<ConnectRequest>>,
-    responses: Streaming<ConnectResponse>,
-    welcome: Welcome,
-    states: BTreeMap<u64, State>,
-}
 
 fn reason(status: &Status) -> String {
     status.get_details_error_info().expect("an ErrorInfo").reason
-}
-
-fn hello(client: &str, epoch: u64, known: &[u64], declared: Vec<Declaration>) -> Hello {
-    Hello { client_id: client.to_owned(), epoch, known: known.to_vec(), declared, ..Hello::default() }
-}
-
-/// A session with this TTL.
-fn session(number: u64, id: &str, ttl: Duration) -> Declaration {
-    let ttl = Some(ttl.try_into().expect("short"));
-    let open = Some(DeclaredSession { session_id: id.to_owned(), ttl, ..DeclaredSession::default() });
-    Declaration { session: number, open, ..Declaration::default() }
-}
-
-/// A claim that waits in the queue.
-fn claim(number: u64, name: &str) -> DeclaredClaim {
-    DeclaredClaim { number, names: vec![name.to_owned()], queue: true, ..DeclaredClaim::default() }
-}
-
-fn with_claims(declaration: Declaration, claims: impl IntoIterator<Item = DeclaredClaim>) -> Declaration {
-    Declaration { claims: claims.into_iter().collect(), ..declaration }
-}
-
-/// Claims in a session that was declared before.
-fn claims(session: u64, claims: impl IntoIterator<Item = DeclaredClaim>) -> change::Kind {
-    change::Kind::Declare(with_claims(Declaration { session, ..Declaration::default() }, claims))
-}
-
-impl Stream {
-    async fn connect(caller: &Caller, hello: Hello) -> Result<Self, Status> {
-        Self::connect_in_parts(caller, [hello]).await
-    }
-
-    async fn connect_in_parts(caller: &Caller, parts: impl IntoIterator<Item = Hello>) -> Result<Self, Status> {
-        let (requests, outgoing) = mpsc::channel(8);
-        let mut client = ClientServiceClient::new(caller.channel.clone());
-        for part in parts {
-            requests.send(ConnectRequest { kind: Some(Sent::Hello(part)) }).await.expect("open");
-        }
-        let mut responses = within(client.connect(ReceiverStream::new(outgoing))).await?.into_inner();
-        match within(responses.message()).await?.and_then(|response| response.kind) {
-            Some(Received::Welcome(welcome)) => {
-                Ok(Self { requests: Some(requests), responses, welcome, states: BTreeMap::new() })
-            }
-            other => panic!("no welcome: {other:?}"),
-        }
-    }
-
-    /// Connects with a session "ann" of number 1.
-    async fn with_session(caller: &Caller) -> Self {
-        let mut stream =
-            Self::connect(caller, hello(CLIENT, 1, &[], vec![session(1, "ann", LONG)])).await.expect("welcome");
-        assert!(matches!(stream.state(1).await, State::Open(_)));
-        stream
-    }
-
-    async fn change(&self, changes: impl IntoIterator<Item = change::Kind>) {
-        let changes = changes.into_iter().map(|kind| Change { kind: Some(kind), ..Change::default() }).collect();
-        self.send(Sent::Changes(Changes { changes })).await;
-    }
-
-    async fn send(&self, kind: Sent) {
-        let requests = self.requests.as_ref().expect("open");
-        requests.send(ConnectRequest { kind: Some(kind) }).await.expect("open");
-    }
-
-    /// The next message. States are recorded.
-    async fn next(&mut self) -> Result<Option<Received>, Status> {
-        let response = within(self.responses.message()).await?;
-        let kind = response.map(|response| response.kind.expect("content"));
-        if let Some(Received::States(states)) = &kind {
-            for state in &states.states {
-                self.states.insert(state.number, state.kind.clone().expect("a state"));
-            }
-        }
-        Ok(kind)
-    }
-
-    /// Waits for a state of this number, and returns it.
-    async fn state(&mut self, number: u64) -> State {
-        loop {
-            if let Some(state) = self.states.remove(&number) {
-                return state;
-            }
-            self.next().await.expect("a message").expect("a message");
-        }
-    }
-
-    async fn token(&mut self, number: u64) -> u64 {
-        match self.state(number).await {
-            State::Held(held) => held.token,
-            other => panic!("not held: {other:?}"),
-        }
-    }
-
-    async fn assert_waits(&mut self, number: u64) {
-        let state = self.state(number).await;
-        assert!(matches!(&state, State::Waiting(_)), "{state:?}");
-    }
-
-    async fn assert_ends(&mut self, number: u64, reason: EndReason) {
-        match self.state(number).await {
-            State::Ended(ended) => assert_eq!(ended.reason(), reason),
-            other => panic!("{number} has not ended: {other:?}"),
-        }
-    }
-
-    async fn rejected(&mut self, number: u64) -> (Code, String) {
-        match self.state(number).await {
-            State::Rejected(refusal) => (Code::from(refusal.code), refusal.reason),
-            other => panic!("{number} was not rejected: {other:?}"),
-        }
-    }
-
-    /// Renews the client.
-    async fn keep_alive(&mut self, number: u64) {
-        self.send(Sent::KeepAlive(KeepAlive { number })).await;
-        loop {
-            if let Some(Received::KeptAlive(kept)) = self.next().await.expect("a message") {
-                assert_eq!(kept.number, number);
-                return;
-            }
-        }
-    }
-
-    /// The status with which the server ends the stream.
-    async fn end(&mut self) -> Status {
-        loop {
-            match self.next().await {
-                Ok(Some(_)) => {}
-                Ok(None) => return Status::ok(""),
-                Err(status) => return status,
-            }
-        }
-    }
 }
 
 #[tokio::test]
@@ -404,6 +255,13 @@ async fn bad_items_are_rejected_one_by_one() {
     stream.change([change::Kind::Declare(session(5, "ann", LONG)), claims(9, [claim(10, "d")])]).await;
     assert_eq!(stream.rejected(5).await.1, "SESSION_IN_USE");
     stream.assert_ends(10, EndReason::Unspecified).await;
+    for (number, grace) in [(11, Duration::from_millis(99)), (12, LONG + Duration::from_millis(1))] {
+        let mut declaration = session(number, "bob", LONG);
+        let open = declaration.open.as_mut().expect("a session");
+        open.disconnect_grace = Some(grace.try_into().expect("short"));
+        stream.change([change::Kind::Declare(declaration)]).await;
+        assert_eq!(stream.rejected(number).await, (Code::InvalidArgument, "INVALID_FIELD".to_owned()), "{grace:?}");
+    }
 }
 
 #[tokio::test]
@@ -476,4 +334,72 @@ async fn client_without_sessions_is_forgotten_when_it_leaves() {
         let gone = async || Stream::connect(&caller, hello(CLIENT, 1, &[], vec![])).await.is_ok();
         until("it is forgotten", gone).await;
     }
+}
+
+#[tokio::test]
+async fn changes_of_one_message_share_one_append() {
+    let cluster = Cluster::start(1).await;
+    let mut stream = Stream::with_session(&cluster.caller(0).await).await;
+    let before = cluster.database.log("default").len();
+    stream.change((2..502).map(|number| claims(1, [claim(number, &format!("lock/{number}"))]))).await;
+    for number in 2..502 {
+        stream.token(number).await;
+    }
+    assert_eq!(cluster.database.log("default").len(), before + 1, "one batch");
+}
+
+/// What is reported as rejected is withdrawn, should it be made later.
+#[tokio::test]
+async fn claim_is_rejected_in_time_while_the_store_hangs() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    let mut stream = Stream::with_session(&caller).await;
+    let hold = cluster.database.hold_appends();
+    let sent = Instant::now();
+    stream.change([claims(1, [claim(2, "a")])]).await;
+    assert_eq!(stream.rejected(2).await, (Code::Unavailable, "OUTCOME_UNKNOWN".to_owned()));
+    assert!(sent.elapsed() >= Duration::from_secs(9), "{:?}", sent.elapsed());
+    drop(hold);
+    stream.change([claims(1, [claim(3, "b")])]).await;
+    stream.token(3).await;
+    until("the late grant is withdrawn", async || caller.holder("a").await.is_none()).await;
+}
+
+#[tokio::test]
+async fn session_of_a_client_is_not_claimed_by_another_or_by_calls() {
+    let cluster = Cluster::start(2).await;
+    let (first, second) = (cluster.caller(0).await, cluster.caller(1).await);
+    let mut ann = Stream::with_session(&first).await;
+    for (number, caller) in [&first, &second].into_iter().enumerate() {
+        let id = format!("another-client-{number}");
+        let mut other =
+            Stream::connect(caller, hello(&id, 1, &[], vec![session(1, "ann", LONG)])).await.expect("welcome");
+        assert_eq!(other.rejected(1).await, (Code::FailedPrecondition, "SESSION_IN_USE".to_owned()));
+        let refused = caller.acquire(acquire_request("ann", "a", Some(Duration::ZERO))).await.expect_err("declared");
+        assert_eq!(reason(&refused), "SESSION_IN_USE");
+        assert_eq!(reason(&caller.renew("ann").await.expect_err("declared")), "SESSION_IN_USE");
+    }
+    ann.keep_alive(1).await;
+    assert_eq!(first.holder("a").await, None);
+}
+
+#[tokio::test]
+async fn rejected_request_does_not_renew_its_session() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    let open = |seconds| tenure_proto::v1::OpenSessionRequest {
+        session_id: "ann".into(),
+        ttl: Some(prost_types::Duration { seconds, nanos: 0 }),
+        ..Default::default()
+    };
+    within(caller.sessions().open_session(open(60))).await.expect("opened");
+    let remaining = async || {
+        let remaining = caller.session("ann").await.expect("open").remaining.expect("known");
+        Duration::try_from(remaining).expect("positive")
+    };
+    until("some of the TTL has passed", async || remaining().await < Duration::from_millis(59_900)).await;
+    let before = remaining().await;
+    let refused = within(caller.sessions().open_session(open(i64::MAX))).await.expect_err("out of bounds");
+    assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
+    assert!(remaining().await <= before);
 }

@@ -2,18 +2,14 @@
 
 use std::time::Duration;
 
-use tenure_proto::v1::answer::Kind as Answered;
-use tenure_proto::v1::command::Kind;
 use tenure_proto::v1::{
-    AcquireRequest, AttachSession, CancelAcquireRequest, CancelAcquireResponse, GetLockRequest, OpenSessionRequest,
-    Session,
+    AcquireRequest, CancelAcquireRequest, CancelAcquireResponse, GetLockRequest, OpenSessionRequest, Session,
 };
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
 use crate::calls::cluster::{Caller, Cluster, WAIT, acquire_request, assert_stays, until};
 use crate::calls::lost_calls::{Abandonment, acquire_and_abandon, ask};
-use crate::calls::stream::{ClientStream, refused};
 use crate::serving::within;
 
 /// An acquire in an open session.
@@ -185,39 +181,6 @@ async fn acquire_for_an_earlier_session_of_the_same_id_is_rejected() {
     assert_eq!(facts["opened_revision"], reopened.to_string());
     let bad = caller.acquire(of_session(u64::MAX)).await.expect_err("beyond all revisions");
     assert_eq!(bad.code(), Code::InvalidArgument);
-}
-
-#[tokio::test]
-async fn open_session_of_one_program_is_rejected_for_another() {
-    let cluster = Cluster::start(2).await;
-    let opening = |client: &str| {
-        Kind::OpenSession(OpenSessionRequest {
-            session_id: "pod-0".to_owned(),
-            ttl: Some(Duration::from_secs(600).try_into().expect("short")),
-            attachment: 1,
-            client_id: client.to_owned(),
-            ..OpenSessionRequest::default()
-        })
-    };
-    let attach = |client: &str| {
-        let (session_id, client_id) = ("pod-0".to_owned(), client.to_owned());
-        Kind::AttachSession(AttachSession { session_id, client_id, attachment: 2, ..AttachSession::default() })
-    };
-    let mut first = ClientStream::open(&cluster.caller(0).await, &[]).await;
-    first.send([(1, opening("one"))]).await;
-    assert!(matches!(first.answers([1]).await[&1], Answered::OpenSession(_)));
-    // At the server of the first client, and at the other one.
-    for server in [0, 1] {
-        let mut second = ClientStream::open(&cluster.caller(server).await, &[]).await;
-        second.send([(1, opening("two")), (2, attach("two"))]).await;
-        let answers = second.answers([1, 2]).await;
-        assert!(answers.values().all(|answer| refused(answer) == "SESSION_IN_USE"), "{answers:?}");
-    }
-    // The first client is not affected, and may attach the session anywhere.
-    let mut moved = ClientStream::open(&cluster.caller(1).await, &[]).await;
-    moved.send([(1, attach("one"))]).await;
-    assert!(matches!(moved.answers([1]).await[&1], Answered::AttachedSession(_)));
-    assert!(matches!(first.next().await, (0, Answered::SessionMoved(_))), "the first notice on this stream");
 }
 
 #[tokio::test]

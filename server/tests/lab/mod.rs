@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use peers::LabPeers;
-use tenure_core::testing::{self, Build, attach, release};
+use tenure_core::testing::{self, Build, move_to, release};
 use tenure_core::{Command, Event, Outcome, Rejection, Revision};
 use tenure_server::cluster::clock::Clock;
 use tenure_server::node::follow;
@@ -159,8 +159,8 @@ impl Server {
     }
 
     /// Makes this server the home of a session.
-    pub async fn attach(&self, session: &str) -> Result<CommandResult, Rejection> {
-        self.ask(attach(session, self.node.id)).await
+    pub async fn make_home_of(&self, session: &str) -> Result<CommandResult, Rejection> {
+        self.ask(move_to(session, self.node.id)).await
     }
 
     /// Waits for a lock that is held.
@@ -201,7 +201,7 @@ impl Server {
         self.namespace().await.read(move |table| table.session(&session).is_some()).await.expect("readable")
     }
 
-    /// Renews a session periodically for `time`, as a stream's keep-alives do. Returns whether all renewals were
+    /// Renews a session periodically for `time`. Returns whether all renewals were
     /// accepted.
     pub async fn keep_alive_for(&self, session: &str, time: Duration) -> bool {
         let namespace = self.namespace().await;

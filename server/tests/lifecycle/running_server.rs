@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_proto::v1;
-use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::client_service_client::ClientServiceClient;
-use tenure_proto::v1::command::Kind as Commanded;
+use tenure_proto::v1::connect_request::Kind as Sent;
+use tenure_proto::v1::connect_response::Kind as Received;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::state::Kind as State;
 use tenure_proto::v1::watch_service_client::WatchServiceClient;
 use tenure_proto::v1::{AcquireRequest, AcquireResponse, WatchRequest, WatchResponse};
 use tenure_server::grpc::TtlBounds;
@@ -88,11 +89,28 @@ impl RunningServer {
         SessionServiceClient::new(self.routes.clone()).renew(request).await.map(drop)
     }
 
-    /// Opens a client's stream.
-    pub async fn stream(&self) -> Result<Stream, Status> {
+    /// Connects a client, which declares this session by the number 1.
+    pub async fn connect(&self, session: &str) -> Result<Stream, Status> {
+        let open = v1::DeclaredSession { session_id: session.to_owned(), ttl: Some(span(TTL)), ..Default::default() };
+        let declared = v1::Declaration { session: 1, open: Some(open), ..v1::Declaration::default() };
+        self.greet(v1::Hello { epoch: 1, declared: vec![declared], ..hello_of(session) }).await
+    }
+
+    /// Connects the client of this session again. Fails if the session is not open any more.
+    pub async fn connect_again(&self, session: &str) -> Result<Stream, Status> {
+        self.greet(v1::Hello { epoch: 2, known: vec![1], ..hello_of(session) }).await
+    }
+
+    async fn greet(&self, hello: v1::Hello) -> Result<Stream, Status> {
         let (requests, outgoing) = mpsc::channel(8);
-        let answers = ClientServiceClient::new(self.routes.clone()).stream(ReceiverStream::new(outgoing)).await?;
-        Ok(Stream { requests, answers: answers.into_inner(), count: 0 })
+        let mut client = ClientServiceClient::new(self.routes.clone());
+        let responses = client.connect(ReceiverStream::new(outgoing)).await?.into_inner();
+        let mut stream = Stream { requests, responses };
+        stream.send(Sent::Hello(hello)).await;
+        match stream.state(1).await? {
+            State::Open(_) => Ok(stream),
+            other => Err(Status::aborted(format!("not open: {other:?}"))),
+        }
     }
 
     /// Starts a watch of everything. It makes progress only when the next message is requested.
@@ -122,38 +140,55 @@ pub fn reason<T: std::fmt::Debug>(refused: Result<T, Status>) -> String {
     status.get_details_error_info().map_or_else(|| format!("none: {status:?}"), |info| info.reason)
 }
 
+fn hello_of(session: &str) -> v1::Hello {
+    v1::Hello { client_id: format!("the client of {session}"), ..v1::Hello::default() }
+}
+
 /// A client's stream.
 pub struct Stream {
-    requests: mpsc::Sender<v1::StreamRequest>,
-    answers: Streaming<v1::StreamResponse>,
-    count: u64,
+    requests: mpsc::Sender<v1::ConnectRequest>,
+    responses: Streaming<v1::ConnectResponse>,
 }
 
 impl Stream {
-    /// Sends a command and returns the reply. Notices that precede it are skipped.
-    pub async fn ask(&mut self, kind: Commanded) -> Answered {
-        self.count += 1;
-        let command = v1::Command { id: self.count, kind: Some(kind), ..v1::Command::default() };
-        self.requests.send(v1::StreamRequest { commands: vec![command] }).await.expect("open");
+    async fn send(&self, kind: Sent) {
+        self.requests.send(v1::ConnectRequest { kind: Some(kind) }).await.expect("open");
+    }
+
+    /// The next state of this number.
+    async fn state(&mut self, number: u64) -> Result<State, Status> {
         loop {
-            let response = within(LEASE, self.answers.message()).await.expect("open").expect("not the end");
-            if let Some(answer) = response.answers.into_iter().find(|answer| answer.id == self.count) {
-                return answer.kind.expect("a kind");
+            let response = within(LEASE, self.responses.message()).await?.expect("not the end");
+            if let Some(Received::States(states)) = response.kind
+                && let Some(state) = states.states.into_iter().find(|state| state.number == number)
+            {
+                return Ok(state.kind.expect("a state"));
             }
         }
     }
 
-    /// The reason why a command is rejected.
-    pub async fn refusal(&mut self, kind: Commanded) -> String {
-        match self.ask(kind).await {
-            Answered::Refusal(refusal) => refusal.reason,
-            other => format!("none: {other:?}"),
+    /// Declares something, and returns the state of this number.
+    pub async fn declare(&mut self, declaration: v1::Declaration, number: u64) -> State {
+        let kind = Some(v1::change::Kind::Declare(declaration));
+        let changes = vec![v1::Change { kind, ..v1::Change::default() }];
+        self.send(Sent::Changes(v1::Changes { changes })).await;
+        self.state(number).await.expect("open")
+    }
+
+    /// Renews the client.
+    pub async fn keep_alive(&mut self, number: u64) {
+        self.send(Sent::KeepAlive(v1::KeepAlive { number })).await;
+        loop {
+            let response = within(LEASE, self.responses.message()).await.expect("open").expect("not the end");
+            if matches!(response.kind, Some(Received::KeptAlive(_))) {
+                return;
+            }
         }
     }
 
     /// The status with which the stream ends, after all remaining messages.
     pub async fn end(mut self) -> Result<(), Status> {
-        while within(LEASE, self.answers.message()).await?.is_some() {}
+        while within(LEASE, self.responses.message()).await?.is_some() {}
         Ok(())
     }
 }

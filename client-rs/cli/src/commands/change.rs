@@ -64,7 +64,7 @@ pub async fn release(context: &Context, name: String, session_id: String, token:
 }
 
 pub async fn close(context: &Context, session_id: String) -> Result<u8, Failure> {
-    let request = CloseSessionRequest { namespace: context.namespace(), session_id, client_id: String::new() };
+    let request = CloseSessionRequest { namespace: context.namespace(), session_id };
     let response = context.rpc.call(Repeat::Safe, &request).await?;
     context.output.message(&response, |_| format!("session {} is closed", escape(&request.session_id)))
 }
@@ -78,7 +78,7 @@ fn describe_answer(request: &AcquireRequest, response: &AcquireResponse) -> Stri
             None => String::new(),
             ttl => format!(", for {} unless renewed", duration(ttl)),
         };
-        let mode = response.claim.as_deref().map(in_mode).unwrap_or_default();
+        let mode = response.claim.as_ref().map(in_mode).unwrap_or_default();
         let token = response.token;
         return format!("{names}: acquired, token {token}{mode}, session {session}{time}");
     }
@@ -121,9 +121,9 @@ mod tests {
 
     #[test]
     fn conflict_shows_the_holder() {
-        let held = AcquireResponse { holder: Some(Box::new(claim(41))), ..Default::default() };
+        let held = AcquireResponse { holder: Some(claim(41)), ..Default::default() };
         assert_eq!(describe_answer(&asked(), &held), "nightly: not acquired: held by session host-b, token 41");
-        let queued = AcquireResponse { holder: Some(Box::new(claim(0))), ..Default::default() };
+        let queued = AcquireResponse { holder: Some(claim(0)), ..Default::default() };
         assert_eq!(describe_answer(&asked(), &queued), "nightly: not acquired: session host-b waits ahead");
     }
 }

@@ -24,16 +24,16 @@ pub struct Session {
     /// The server that accepts this session's renewals, as the number generated at each start of a server.
     #[prost(uint64, tag = "6")]
     pub home: u64,
-    /// The session's holds and waiting claims, in the order in which they were requested. Complete in replies to
-    /// OpenSession and AttachSession: the claims of a session are limited to 2 MiB, beyond which Acquire and UpdateClaim
-    /// are rejected (LIMIT_REACHED). For the claims in replies of GetSession and ListSessions, see there.
+    /// The session's holds and waiting claims, in the order in which they were requested. Complete in the reply to
+    /// OpenSession: the claims of a session are limited to 2 MiB, beyond which Acquire and UpdateClaim are rejected
+    /// (LIMIT_REACHED). For the claims in replies of GetSession and ListSessions, see there.
     #[prost(message, repeated, tag = "7")]
     pub claims: ::prost::alloc::vec::Vec<Claim>,
-    /// The session lives at least this much longer, if its stream does. Unset unless the replying server is the session's
-    /// home.
+    /// The session lives at least this much longer, if the stream of its client does. Unset unless the replying server is
+    /// the session's home.
     #[prost(message, optional, tag = "8")]
     pub remaining: ::core::option::Option<::prost_types::Duration>,
-    /// How long the session outlives the stream that it is attached to. Unset: until its TTL has passed.
+    /// How long the session outlives the stream of the client that declared it. Unset: until its TTL has passed.
     #[prost(message, optional, tag = "9")]
     pub disconnect_grace: ::core::option::Option<::prost_types::Duration>,
     /// The authenticated identity of the caller that opened the session; no other identity may use it. "cert:" and the
@@ -108,7 +108,7 @@ pub struct Claim {
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PendingTransfer {
     /// The session that is to hold the locks next. Empty: the first waiter in the queue at that time; or not reported, as
-    /// in replies to Acquire, OpenSession and AttachSession.
+    /// in replies to Acquire and OpenSession.
     #[prost(string, tag = "1")]
     pub to_session_id: ::prost::alloc::string::String,
     /// How long the holder may continue, counted by its home from when it was asked. Then the transfer is cancelled.
@@ -144,23 +144,6 @@ pub struct OpenSessionRequest {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
-    /// How long the session outlives the ClientService stream that it is attached to, if the stream breaks or its client
-    /// ends it and the session has not been attached to another stream by then: 100 ms to the ttl. A stream that a server
-    /// ends, or that dies with its server, ends no session. Like the ttl, it applies from now on, even to a session that
-    /// is already open; a stream that such a session is already attached to keeps its present grace. Default (unset):
-    /// none, only the TTL counts.
-    #[prost(message, optional, tag = "6")]
-    pub disconnect_grace: ::core::option::Option<::prost_types::Duration>,
-    /// The client's count of its attachments of this session: 1 for the first OpenSession, one more for each later
-    /// OpenSession and each AttachSession. If the session is open and has recorded a higher count, this request is late
-    /// and rejected (LATE_ATTACHMENT). At most 2^63 - 1. Default: 0, not counted, and never late.
-    #[prost(uint64, tag = "7")]
-    pub attachment: u64,
-    /// On a ClientService stream: the program that opens the session, as an id that the program generates at its start.
-    /// 0 to 128 bytes of UTF-8 without control characters. While a session opened by another program is open, the request
-    /// is rejected (SESSION_IN_USE). Default: empty, not compared.
-    #[prost(string, tag = "8")]
-    pub client_id: ::prost::alloc::string::String,
 }
 /// The reply to OpenSession.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -182,41 +165,9 @@ pub struct RenewRequest {
 /// The reply to Renew.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RenewResponse {
-    /// The session lives at least this long, counted from when the request was sent, even if its stream ends.
+    /// The session lives at least this long, counted from when the request was sent.
     #[prost(message, optional, tag = "1")]
     pub ttl: ::core::option::Option<::prost_types::Duration>,
-}
-/// Renews several sessions.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct KeepAliveRequest {
-    /// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
-    #[prost(string, tag = "1")]
-    pub namespace: ::prost::alloc::string::String,
-    /// The sessions' ids: 1 to 1000.
-    #[prost(string, repeated, tag = "2")]
-    pub session_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-}
-/// The reply to one KeepAliveRequest.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct KeepAliveResponse {
-    /// The sessions, in the order of the request.
-    #[prost(message, repeated, tag = "1")]
-    pub sessions: ::prost::alloc::vec::Vec<KeptSession>,
-}
-/// The result for one session of a KeepAliveRequest.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct KeptSession {
-    /// The session's id.
-    #[prost(string, tag = "1")]
-    pub session_id: ::prost::alloc::string::String,
-    /// The session lives at least this long, counted from when the request was sent. Exception: if the request came by a
-    /// ClientService stream and that stream breaks, a session with a disconnect grace lives no longer than the grace from
-    /// then on. Unset: the session was not renewed.
-    #[prost(message, optional, tag = "2")]
-    pub ttl: ::core::option::Option<::prost_types::Duration>,
-    /// Why the session was not renewed, if it was not.
-    #[prost(message, optional, tag = "3")]
-    pub refusal: ::core::option::Option<Refusal>,
 }
 /// Ends a session.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -227,10 +178,6 @@ pub struct CloseSessionRequest {
     /// The session's id. Required; 1 to 128 bytes. Closing a session that is already closed is not an error.
     #[prost(string, tag = "2")]
     pub session_id: ::prost::alloc::string::String,
-    /// The program that closes the session, as in OpenSessionRequest: a session of this id that another program opened
-    /// stays open. Default: empty, not compared.
-    #[prost(string, tag = "3")]
-    pub client_id: ::prost::alloc::string::String,
 }
 /// The reply to CloseSession.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -389,7 +336,7 @@ pub enum EndReason {
     Released = 1,
     /// The session's TTL passed without a renewal.
     Expired = 2,
-    /// The session's stream broke and its disconnect grace passed, or no caller was present to receive a grant.
+    /// The client's stream broke and the session's disconnect grace passed, or no caller was present to receive a grant.
     Disconnected = 3,
     /// The client closed the session.
     Closed = 4,
@@ -557,31 +504,6 @@ pub mod session_service_client {
                 .insert(GrpcMethod::new("tenure.v1.SessionService", "Renew"));
             self.inner.unary(req, path, codec).await
         }
-        /// Renews many sessions over one stream: each request gets one response, in order.
-        pub async fn keep_alive(
-            &mut self,
-            request: impl tonic::IntoStreamingRequest<Message = super::KeepAliveRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::KeepAliveResponse>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = crate::codec::Codec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/tenure.v1.SessionService/KeepAlive",
-            );
-            let mut req = request.into_streaming_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("tenure.v1.SessionService", "KeepAlive"));
-            self.inner.streaming(req, path, codec).await
-        }
         /// Ends a session at once, with all its holds and waiting claims. An Acquire that a server received earlier, and that
         /// would open the session again, no longer takes effect: it is rejected (ACQUIRE_CANCELLED).
         pub async fn close_session(
@@ -687,17 +609,6 @@ pub mod session_service_server {
             &self,
             request: tonic::Request<super::RenewRequest>,
         ) -> std::result::Result<tonic::Response<super::RenewResponse>, tonic::Status>;
-        /// Server streaming response type for the KeepAlive method.
-        type KeepAliveStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::KeepAliveResponse, tonic::Status>,
-            >
-            + std::marker::Send
-            + 'static;
-        /// Renews many sessions over one stream: each request gets one response, in order.
-        async fn keep_alive(
-            &self,
-            request: tonic::Request<tonic::Streaming<super::KeepAliveRequest>>,
-        ) -> std::result::Result<tonic::Response<Self::KeepAliveStream>, tonic::Status>;
         /// Ends a session at once, with all its holds and waiting claims. An Acquire that a server received earlier, and that
         /// would open the session again, no longer takes effect: it is rejected (ACQUIRE_CANCELLED).
         async fn close_session(
@@ -890,54 +801,6 @@ pub mod session_service_server {
                     };
                     Box::pin(fut)
                 }
-                "/tenure.v1.SessionService/KeepAlive" => {
-                    #[allow(non_camel_case_types)]
-                    struct KeepAliveSvc<T: SessionService>(pub Arc<T>);
-                    impl<
-                        T: SessionService,
-                    > tonic::server::StreamingService<super::KeepAliveRequest>
-                    for KeepAliveSvc<T> {
-                        type Response = super::KeepAliveResponse;
-                        type ResponseStream = T::KeepAliveStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<
-                                tonic::Streaming<super::KeepAliveRequest>,
-                            >,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as SessionService>::keep_alive(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = KeepAliveSvc(inner);
-                        let codec = crate::codec::Codec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
                 "/tenure.v1.SessionService/CloseSession" => {
                     #[allow(non_camel_case_types)]
                     struct CloseSessionSvc<T: SessionService>(pub Arc<T>);
@@ -1111,6 +974,908 @@ pub mod session_service_server {
     pub const SERVICE_NAME: &str = "tenure.v1.SessionService";
     impl<T> tonic::server::NamedService for SessionServiceServer<T> {
         const NAME: &'static str = SERVICE_NAME;
+    }
+}
+/// A message from a client.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ConnectRequest {
+    /// The content. Required.
+    #[prost(oneof = "connect_request::Kind", tags = "1, 2, 3")]
+    pub kind: ::core::option::Option<connect_request::Kind>,
+}
+/// Nested message and enum types in `ConnectRequest`.
+pub mod connect_request {
+    /// The content. Required.
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Kind {
+        /// What the client has and wants. The first message, and no other.
+        #[prost(message, tag = "1")]
+        Hello(super::Hello),
+        /// Renews the client.
+        #[prost(message, tag = "2")]
+        KeepAlive(super::KeepAlive),
+        /// Changes what the client wants.
+        #[prost(message, tag = "3")]
+        Changes(super::Changes),
+    }
+}
+/// What a client has and wants, completely. What it has at the server but states neither as known nor as declared is
+/// withdrawn. Its state messages follow the Welcome: one for everything that is stated here.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Hello {
+    /// The namespace of everything on this stream: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The client's id, drawn at random when the program starts, and used by that program only. Required; 16 to 128 bytes
+    /// of UTF-8 without control characters.
+    #[prost(string, tag = "2")]
+    pub client_id: ::prost::alloc::string::String,
+    /// Greater than in each Hello of this client before: 1 to 2^63 - 1. A Hello with an epoch that the client has had
+    /// before is rejected (CLIENT_SUPERSEDED); one with a higher epoch ends the stream of the lower one, for that reason.
+    #[prost(uint64, tag = "3")]
+    pub epoch: u64,
+    /// The numbers of the sessions, claims and memberships that the client knows to exist, in any order. What has ended is
+    /// reported as ended; nothing is revived.
+    #[prost(uint64, repeated, tag = "4")]
+    pub known: ::prost::alloc::vec::Vec<u64>,
+    /// What the client has declared without receiving its state yet, in the order in which it was declared. What was made
+    /// already is reported; the rest is made now. At most 1 MiB in total: what was not sent before can follow as Changes.
+    #[prost(message, repeated, tag = "5")]
+    pub declared: ::prost::alloc::vec::Vec<Declaration>,
+    /// Those of the known sessions that are paused.
+    #[prost(uint64, repeated, tag = "6")]
+    pub paused: ::prost::alloc::vec::Vec<u64>,
+    /// Whether the next message continues this one, with further `known`, `declared` and `paused`: messages are limited to
+    /// 4 MiB. At most 16 MiB in total. Default: false.
+    #[prost(bool, tag = "7")]
+    pub more: bool,
+}
+/// Renews the client, and so all its sessions that are not paused.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct KeepAlive {
+    /// The client's number for this message, repeated in its reply.
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+}
+/// Changes, which are made in this order.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Changes {
+    /// The changes: 1 to 1000. What becomes of them is reported by state messages.
+    #[prost(message, repeated, tag = "1")]
+    pub changes: ::prost::alloc::vec::Vec<Change>,
+}
+/// One change.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Change {
+    /// The trace that a declaration or a withdrawal is part of, as in the header of this name of a plain call (W3C Trace
+    /// Context): 55 bytes, as in "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Any other value is ignored.
+    /// Default: "", no trace.
+    #[prost(string, tag = "5")]
+    pub traceparent: ::prost::alloc::string::String,
+    /// The change. Required.
+    #[prost(oneof = "change::Kind", tags = "1, 2, 3, 4")]
+    pub kind: ::core::option::Option<change::Kind>,
+}
+/// Nested message and enum types in `Change`.
+pub mod change {
+    /// The change. Required.
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Kind {
+        /// Opens a session, or makes claims and memberships in an open one.
+        #[prost(message, tag = "1")]
+        Declare(super::Declaration),
+        /// No longer wants what has this number: a session is closed with everything in it; a claim leaves the queue, or is
+        /// released; a membership ends. What is held is handed over if that was requested. Reported as ended. Not an error
+        /// if it has ended already.
+        #[prost(uint64, tag = "2")]
+        Withdraw(u64),
+        /// Keep-alives no longer renew the session with this number: it has its full TTL from the last keep-alive before.
+        /// For programs whose work has stopped making progress.
+        #[prost(uint64, tag = "3")]
+        Pause(u64),
+        /// Keep-alives renew the session with this number again, as this change does.
+        #[prost(uint64, tag = "4")]
+        Resume(u64),
+    }
+}
+/// A session that the client wants, with claims and memberships in it. If the session does not exist and cannot be
+/// opened, nothing in it is made, and all of it is reported as absent for that reason.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Declaration {
+    /// The session's number: 1 to 2^63 - 1.
+    #[prost(uint64, tag = "1")]
+    pub session: u64,
+    /// Opens the session. Unset: it has been declared before.
+    #[prost(message, optional, tag = "2")]
+    pub open: ::core::option::Option<DeclaredSession>,
+    /// Claims to make in it, at most 1000, in the order of their numbers. If the session is opened by this declaration and
+    /// one of the claims is reported as busy, the session is not opened.
+    #[prost(message, repeated, tag = "3")]
+    pub claims: ::prost::alloc::vec::Vec<DeclaredClaim>,
+    /// Memberships to make in it, at most 100, in the order of their numbers, which are greater than those of the claims.
+    #[prost(message, repeated, tag = "4")]
+    pub memberships: ::prost::alloc::vec::Vec<DeclaredMembership>,
+}
+/// The parameters of a session.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct DeclaredSession {
+    /// The session's id: 1 to 128 bytes of UTF-8 without control characters. Rejected while another session of this id is
+    /// open (SESSION_IN_USE). Default: a new unique id.
+    #[prost(string, tag = "1")]
+    pub session_id: ::prost::alloc::string::String,
+    /// How long the session lives without a renewal. Required; 500 ms to 24 h unless the server is configured otherwise.
+    #[prost(message, optional, tag = "2")]
+    pub ttl: ::core::option::Option<::prost_types::Duration>,
+    /// How long the session outlives the stream: 100 ms to the ttl. Default (unset): until its TTL has passed.
+    #[prost(message, optional, tag = "3")]
+    pub disconnect_grace: ::core::option::Option<::prost_types::Duration>,
+    /// A display name for people. 0 to 255 bytes without control characters. Default: empty.
+    #[prost(string, tag = "4")]
+    pub owner: ::prost::alloc::string::String,
+    /// Labels. At most 4096 bytes in total, keys and values together. Keys are not empty. No control characters, except
+    /// line feed and tab in values.
+    #[prost(btree_map = "string, string", tag = "5")]
+    pub metadata: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+}
+/// A claim to one or several locks, all or nothing. Claims exclude each other whether or not they are of one session.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct DeclaredClaim {
+    /// The claim's number: greater than that of its session.
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+    /// The locks: 1 to 16 different names, each 1 to 255 bytes of UTF-8 without control characters.
+    #[prost(string, repeated, tag = "2")]
+    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Whether the claim waits in the queue if the locks are not free. If not, it is reported as busy. The client limits a
+    /// wait by withdrawing the claim. Default: false.
+    #[prost(bool, tag = "3")]
+    pub queue: bool,
+    /// Which claims may share the locks. Default: MODE_EXCLUSIVE.
+    #[prost(enumeration = "Mode", tag = "4")]
+    pub mode: i32,
+    /// The number of permits of each lock, with MODE_PERMITS: 0 to 1000000, at most the limit. Default (0): 1.
+    #[prost(uint32, tag = "5")]
+    pub permits: u32,
+    /// The limit of permits of each lock that may be held at once, with MODE_PERMITS: 0 to 1000000. Rejected if the lock
+    /// has another limit. Default (0): the lock's own limit; rejected if it has none.
+    #[prost(uint32, tag = "6")]
+    pub limit: u32,
+    /// Waiters of higher priority are served first: -1000 to 1000. Default: 0.
+    #[prost(int32, tag = "7")]
+    pub priority: i32,
+    /// The minimum time after the grant during which these locks are not granted again, even if they are released earlier
+    /// or the session ends. Counted by the client's home, and restarted when the home changes. At most 24 h. Default: 0.
+    #[prost(message, optional, tag = "8")]
+    pub min_hold: ::core::option::Option<::prost_types::Duration>,
+    /// Labels. At most 4096 bytes in total, keys and values together. Keys are not empty. No control characters, except
+    /// line feed and tab in values.
+    #[prost(btree_map = "string, string", tag = "9")]
+    pub metadata: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+}
+/// A membership of a group.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct DeclaredMembership {
+    /// The membership's number: greater than that of its session.
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+    /// The group's name: 1 to 255 bytes of UTF-8 without control characters. A session joins a group once.
+    #[prost(string, tag = "2")]
+    pub group: ::prost::alloc::string::String,
+    /// Labels. At most 4096 bytes in total, keys and values together. Keys are not empty. No control characters, except
+    /// line feed and tab in values.
+    #[prost(btree_map = "string, string", tag = "3")]
+    pub metadata: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+}
+/// A message to a client.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ConnectResponse {
+    /// The content.
+    #[prost(oneof = "connect_response::Kind", tags = "1, 2, 3, 4")]
+    pub kind: ::core::option::Option<connect_response::Kind>,
+}
+/// Nested message and enum types in `ConnectResponse`.
+pub mod connect_response {
+    /// The content.
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Kind {
+        /// The client is connected. The first message.
+        #[prost(message, tag = "1")]
+        Welcome(super::Welcome),
+        /// The client was renewed.
+        #[prost(message, tag = "2")]
+        KeptAlive(super::KeptAlive),
+        /// New states.
+        #[prost(message, tag = "3")]
+        States(super::States),
+        /// This server is going away. Connect to another server now; everything stays as it is.
+        #[prost(message, tag = "4")]
+        GoingAway(super::GoingAway),
+    }
+}
+/// The client is connected: this server is its home.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Welcome {
+    /// The server, as the number generated at each start of a server.
+    #[prost(uint64, tag = "1")]
+    pub server: u64,
+    /// The namespace's revision at which everything in the Hello was reconciled.
+    #[prost(uint64, tag = "2")]
+    pub revision: u64,
+    /// The revision from which the namespace goes on after its database has lost history the last time; 0 if it never has.
+    /// Others may have held the locks of a claim with a lesser token that is not reported as held with it.
+    #[prost(uint64, tag = "3")]
+    pub lost_revision: u64,
+}
+/// The server is going away.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GoingAway {
+    /// How long the server still accepts renewals, if there are other live servers that the client can connect to; if
+    /// there are none, the server ends at once. It rejects further streams, and what is declared (DRAINING).
+    #[prost(message, optional, tag = "1")]
+    pub grace: ::core::option::Option<::prost_types::Duration>,
+}
+/// The client was renewed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct KeptAlive {
+    /// The number of the keep-alive. Every open session that is not paused is valid for its `valid_for` from when that
+    /// keep-alive was sent.
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+}
+/// New states: the latest of each number that has changed.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct States {
+    /// The states.
+    #[prost(message, repeated, tag = "1")]
+    pub states: ::prost::alloc::vec::Vec<State>,
+}
+/// The state of a session, claim or membership.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct State {
+    /// Its number.
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+    /// The state. After the last four, the number is of no further use.
+    #[prost(oneof = "state::Kind", tags = "2, 3, 4, 5, 6, 7, 8")]
+    pub kind: ::core::option::Option<state::Kind>,
+}
+/// Nested message and enum types in `State`.
+pub mod state {
+    /// The state. After the last four, the number is of no further use.
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Kind {
+        /// The session is open.
+        #[prost(message, tag = "2")]
+        Open(super::OpenState),
+        /// The claim is in the queue.
+        #[prost(message, tag = "3")]
+        Waiting(super::WaitingState),
+        /// The claim holds its locks. Sent again when the holder is asked to hand over, when that request is cancelled, and
+        /// with another token if the claim was granted anew because the database had lost history: its old token is stale.
+        #[prost(message, tag = "4")]
+        Held(super::HeldState),
+        /// The session is a member of the group.
+        #[prost(message, tag = "5")]
+        Joined(super::JoinedState),
+        /// It has ended.
+        #[prost(message, tag = "6")]
+        Ended(super::EndedState),
+        /// The locks are not free, and the claim did not queue; or the session was to be opened for such a claim.
+        #[prost(message, tag = "7")]
+        Busy(super::BusyState),
+        /// It was rejected: the status with which a plain call would have been rejected.
+        #[prost(message, tag = "8")]
+        Rejected(::prost::alloc::boxed::Box<super::Refusal>),
+    }
+}
+/// A session is open.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OpenState {
+    /// The session's id.
+    #[prost(string, tag = "1")]
+    pub session_id: ::prost::alloc::string::String,
+    /// The revision of the event that opened it.
+    #[prost(uint64, tag = "2")]
+    pub opened_revision: u64,
+    /// Send the next keep-alive this long after the last one was sent, if no other session is due earlier.
+    #[prost(message, optional, tag = "3")]
+    pub renew_after: ::core::option::Option<::prost_types::Duration>,
+    /// The session is at risk if no keep-alive has been acknowledged that was sent within this time.
+    #[prost(message, optional, tag = "4")]
+    pub warn_after: ::core::option::Option<::prost_types::Duration>,
+    /// The session is valid for this long from when the last acknowledged keep-alive was sent, or the message that opened
+    /// or resumed it, or the Hello of this stream: its full TTL minus allowances for the drift of clocks and for the
+    /// client to act. Then it must be considered lost.
+    #[prost(message, optional, tag = "5")]
+    pub valid_for: ::core::option::Option<::prost_types::Duration>,
+}
+/// A claim is in the queue.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct WaitingState {
+    /// A claim that holds one of the names, or waits ahead for it.
+    #[prost(message, optional, boxed, tag = "1")]
+    pub holder: ::core::option::Option<::prost::alloc::boxed::Box<Claim>>,
+}
+/// A claim holds its locks.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HeldState {
+    /// The fencing token, to be sent with every write that the locks protect.
+    #[prost(uint64, tag = "1")]
+    pub token: u64,
+    /// Set if the holder is asked to stop its work and to hand over, which it does by withdrawing the claim.
+    #[prost(message, optional, tag = "2")]
+    pub transfer: ::core::option::Option<PendingTransfer>,
+}
+/// A session is a member of a group.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct JoinedState {
+    /// The member's number: the revision of the event by which it joined.
+    #[prost(uint64, tag = "1")]
+    pub member: u64,
+}
+/// Something has ended.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EndedState {
+    /// Why. Unspecified: not known any more, or the number was used before.
+    #[prost(enumeration = "EndReason", tag = "1")]
+    pub reason: i32,
+    /// The operator who ended it, if one did.
+    #[prost(string, tag = "2")]
+    pub operator: ::prost::alloc::string::String,
+    /// The operator's note.
+    #[prost(string, tag = "3")]
+    pub note: ::prost::alloc::string::String,
+}
+/// A claim could not be granted at once.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct BusyState {
+    /// A claim that holds one of the names, or waits ahead for it.
+    #[prost(message, optional, boxed, tag = "1")]
+    pub holder: ::core::option::Option<::prost::alloc::boxed::Box<Claim>>,
+}
+/// Generated client implementations.
+pub mod client_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// The stream of client libraries.
+    #[derive(Debug, Clone)]
+    pub struct ClientServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl<T> ClientServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> ClientServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            ClientServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Connects a client: one program, which declares what it wants to have (sessions, claims to locks, memberships of
+        /// groups) and receives the state of each of them whenever that changes.
+        ///
+        /// The client chooses a number for everything that it declares. Each number is greater than all before, whatever it
+        /// stands for; none is used twice, not even on a later stream. When the stream ends, the client connects again, to any
+        /// server, with a higher epoch, and states in its Hello what it has: it keeps its sessions, holds and places in queues.
+        /// The end of the stream is the disconnect signal: sessions with a disconnect grace end when the grace has passed,
+        /// unless a server ended the stream or died. What the client waits for, and what it was granted since it disconnected,
+        /// ends if it has not connected again within the server's reattach time (5 s).
+        ///
+        /// Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
+        /// Plain calls that claim something in a session that was declared, or renew it, are rejected (SESSION_IN_USE). Any
+        /// caller with the right may close it.
+        pub async fn connect(
+            &mut self,
+            request: impl tonic::IntoStreamingRequest<Message = super::ConnectRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::ConnectResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::Codec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/tenure.v1.ClientService/Connect",
+            );
+            let mut req = request.into_streaming_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("tenure.v1.ClientService", "Connect"));
+            self.inner.streaming(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod client_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with ClientServiceServer.
+    #[async_trait]
+    pub trait ClientService: std::marker::Send + std::marker::Sync + 'static {
+        /// Server streaming response type for the Connect method.
+        type ConnectStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::ConnectResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Connects a client: one program, which declares what it wants to have (sessions, claims to locks, memberships of
+        /// groups) and receives the state of each of them whenever that changes.
+        ///
+        /// The client chooses a number for everything that it declares. Each number is greater than all before, whatever it
+        /// stands for; none is used twice, not even on a later stream. When the stream ends, the client connects again, to any
+        /// server, with a higher epoch, and states in its Hello what it has: it keeps its sessions, holds and places in queues.
+        /// The end of the stream is the disconnect signal: sessions with a disconnect grace end when the grace has passed,
+        /// unless a server ended the stream or died. What the client waits for, and what it was granted since it disconnected,
+        /// ends if it has not connected again within the server's reattach time (5 s).
+        ///
+        /// Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
+        /// Plain calls that claim something in a session that was declared, or renew it, are rejected (SESSION_IN_USE). Any
+        /// caller with the right may close it.
+        async fn connect(
+            &self,
+            request: tonic::Request<tonic::Streaming<super::ConnectRequest>>,
+        ) -> std::result::Result<tonic::Response<Self::ConnectStream>, tonic::Status>;
+    }
+    /// The stream of client libraries.
+    #[derive(Debug)]
+    pub struct ClientServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> ClientServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for ClientServiceServer<T>
+    where
+        T: ClientService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/tenure.v1.ClientService/Connect" => {
+                    #[allow(non_camel_case_types)]
+                    struct ConnectSvc<T: ClientService>(pub Arc<T>);
+                    impl<
+                        T: ClientService,
+                    > tonic::server::StreamingService<super::ConnectRequest>
+                    for ConnectSvc<T> {
+                        type Response = super::ConnectResponse;
+                        type ResponseStream = T::ConnectStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<
+                                tonic::Streaming<super::ConnectRequest>,
+                            >,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ClientService>::connect(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ConnectSvc(inner);
+                        let codec = crate::codec::Codec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for ClientServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "tenure.v1.ClientService";
+    impl<T> tonic::server::NamedService for ClientServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}
+/// Why a call was rejected. google.rpc.ErrorInfo.reason has the name without its prefix, with the domain "tenure" and
+/// the metadata named below. Callers decide by the reason, never by the text of the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ErrorReason {
+    /// Never sent.
+    Unspecified = 0,
+    /// A field is out of its bounds. INVALID_ARGUMENT, with google.rpc.BadRequest.
+    /// Metadata: "field", "bound". Example: {"field": "ttl", "bound": "500ms to 24h"}.
+    InvalidField = 1,
+    /// No session of this id is open: it never was, or it ended so long ago that the server no longer remembers it.
+    /// NOT_FOUND.
+    /// Metadata: "session_id". Example: {"session_id": "worker-7"}.
+    SessionNotFound = 2,
+    /// The session has ended. FAILED_PRECONDITION.
+    /// Metadata: "session_id", "end_reason". Example: {"session_id": "worker-7", "end_reason": "expired"}.
+    SessionEnded = 3,
+    /// The session does not hold the lock, and the token never belonged to it. FAILED_PRECONDITION.
+    /// Metadata: "name", "session_id", "holder" (absent if there is no holder).
+    /// Example: {"name": "nightly-report", "session_id": "worker-7", "holder": "worker-3"}.
+    NotHolder = 4,
+    /// The hold with this token has ended. FAILED_PRECONDITION.
+    /// Metadata: "name", "session_id", "token", "end_reason".
+    /// Example: {"name": "nightly-report", "session_id": "worker-7", "token": "41", "end_reason": "evicted"}.
+    HoldEnded = 5,
+    /// The session holds the lock under another token. FAILED_PRECONDITION.
+    /// Metadata: "name", "session_id", "token".
+    /// Example: {"name": "nightly-report", "session_id": "worker-7", "token": "41"}.
+    TokenMismatch = 6,
+    /// The session has a claim that shares some but not all names with the requested one, or has another mode.
+    /// FAILED_PRECONDITION.
+    /// Metadata: "name", "session_id". Example: {"name": "a", "session_id": "worker-7"}.
+    ClaimOverlap = 7,
+    /// The claim ended while its Acquire was waiting. ABORTED.
+    /// Metadata: "session_id", "end_reason". Example: {"session_id": "worker-7", "end_reason": "evicted"}.
+    ClaimEnded = 8,
+    /// The database cannot be reached, or the state of the session or the server changed during the call; nothing was
+    /// changed by it. UNAVAILABLE, with google.rpc.RetryInfo. The server's log has the cause.
+    /// Metadata: none.
+    StoreUnavailable = 9,
+    /// This server's lease has lapsed, so it accepts no renewals. UNAVAILABLE, with google.rpc.RetryInfo: retry at another
+    /// server.
+    /// Metadata: none.
+    LeaseLost = 10,
+    /// This server is shutting down. UNAVAILABLE, with google.rpc.RetryInfo: retry at another server. The call changed
+    /// nothing, with one exception: a waiting Acquire ends with this reason, and its claim (its place in the queue, or a
+    /// hold granted in the meantime) is kept for some seconds, for an Acquire of the same session at another server. As
+    /// the end of a stream, it says nothing about commands without a reply: they may have taken effect.
+    /// Metadata: none.
+    Draining = 11,
+    /// A limit of this server, or of the caller, is reached. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: something must
+    /// be released first.
+    /// Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
+    LimitReached = 12,
+    /// The database did not reply in time, so it is unknown whether the change was made. UNAVAILABLE, with
+    /// google.rpc.RetryInfo: retry; repeating a request is safe if it names the session.
+    /// Metadata: none.
+    OutcomeUnknown = 13,
+    /// The limit stated by the caller differs from the lock's limit, or the caller requests more permits than the limit.
+    /// FAILED_PRECONDITION.
+    /// Metadata: "name", "limit" (the lock's), "asked". Example: {"name": "db", "limit": "5", "asked": "3"}.
+    LimitMismatch = 14,
+    /// Permits were requested without a limit, for a lock that has none. FAILED_PRECONDITION.
+    /// Metadata: "name". Example: {"name": "db"}.
+    LimitUnknown = 15,
+    /// The hold cannot be handed over: the lock has no holder or several, no waiter could follow, or the hold has a
+    /// minimum. FAILED_PRECONDITION.
+    /// Metadata: "name", "obstacle" (NOT_HELD, SEVERAL_HOLDERS, NO_WAITER, NOT_WAITING or MIN_HOLD).
+    /// Example: {"name": "leader", "obstacle": "NO_WAITER"}.
+    TransferImpossible = 16,
+    /// The holder has already been asked to hand over to another waiter. FAILED_PRECONDITION: retry later.
+    /// Metadata: "name", "token". Example: {"name": "leader", "token": "41"}.
+    TransferPending = 17,
+    /// The holder did not stop in time, and keeps the hold; or its hold ended in another way in the meantime. ABORTED.
+    /// Metadata: "name", "token". Example: {"name": "leader", "token": "41"}.
+    TransferNotConfirmed = 18,
+    /// The session does not lead the group, or not with this token: a leader whose session has ended is no longer the
+    /// leader, even after it has joined again. FAILED_PRECONDITION.
+    /// Metadata: "group", "session_id", "token", "leader" (the session that leads, absent if there is no leader).
+    /// Example: {"group": "throughput", "session_id": "worker-7", "token": "41", "leader": "worker-3"}.
+    NotLeader = 19,
+    /// The group has changed since the assignments were computed. ABORTED: compute them again.
+    /// Metadata: "group", "membership_revision", "config_revision" (the current revisions).
+    /// Example: {"group": "throughput", "membership_revision": "44", "config_revision": "12"}.
+    StaleAssignment = 20,
+    /// The current config is not the expected one. ABORTED: read it, and decide again.
+    /// Metadata: "group", "config_revision" (of the current config; "0" if there is none).
+    /// Example: {"group": "throughput", "config_revision": "12"}.
+    ConfigConflict = 21,
+    /// The session is not a member of the group, and did not leave it recently. FAILED_PRECONDITION.
+    /// Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
+    NotMember = 22,
+    /// This server is overloaded, or the caller exceeds its request rate. An overloaded server rejects calls that would
+    /// add load (acquire, open, join), and nothing was changed; renewals, and calls that release something, are still
+    /// accepted. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: retry later.
+    /// Metadata: none, or "limit" and "bound" of the request rate.
+    Overloaded = 23,
+    /// The caller is not authenticated. UNAUTHENTICATED: present a client certificate, or a token in the header
+    /// "authorization: Bearer TOKEN".
+    /// Metadata: "rule": credentials-required, bearer-token, known-token, token-algorithm, token-extension, token-key,
+    /// token-signature, token-issuer, token-audience, token-time, token-subject, certificate-name or certificate-valid.
+    /// Example: {"rule": "known-token"}.
+    Unauthenticated = 24,
+    /// The caller is not permitted to do this. PERMISSION_DENIED.
+    /// Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name" (the name concerned; a prefix ends
+    /// with a \*; empty: any name) and "namespace"; or session-owner, with "session_id": the session was opened by another
+    /// caller; or client-owner, with "client_id": the client has connected as another caller.
+    /// Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
+    PermissionDenied = 25,
+    /// A client has declared the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or retry
+    /// when that session has ended; if its program is gone, it ends within its TTL or disconnect grace.
+    /// Metadata: "session_id". Example: {"session_id": "pod-0"}.
+    SessionInUse = 26,
+    /// A CancelAcquire for these names, or a CloseSession, has overtaken the call, and nothing was changed. ABORTED: retry
+    /// if the locks are still wanted.
+    /// Metadata: "session_id". Example: {"session_id": "worker-7"}.
+    AcquireCancelled = 27,
+    /// The session of the given opened_revision has ended, and another one of the same id is open. FAILED_PRECONDITION.
+    /// Metadata: "session_id", "opened_revision" (of the open session).
+    /// Example: {"session_id": "worker-7", "opened_revision": "41"}.
+    SessionReopened = 28,
+    /// A deadline passed before the reply: that of the call (grpc-timeout), or the server's for the message of a call
+    /// (10 s). The call may have taken effect. DEADLINE_EXCEEDED: retry with more time; repeating a request is safe if it
+    /// names the session.
+    /// Metadata: none.
+    DeadlineExceeded = 29,
+    /// The client has connected again since, with a higher epoch, or has ended. FAILED_PRECONDITION: if it did not, another
+    /// program uses its id; take a new one.
+    /// Metadata: "client_id". Example: {"client_id": "5e8c1f1a90b24c3f"}.
+    ClientSuperseded = 30,
+    /// The session is a member of the group already, by another membership. FAILED_PRECONDITION.
+    /// Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
+    MembershipOverlap = 31,
+}
+impl ErrorReason {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "ERROR_REASON_UNSPECIFIED",
+            Self::InvalidField => "ERROR_REASON_INVALID_FIELD",
+            Self::SessionNotFound => "ERROR_REASON_SESSION_NOT_FOUND",
+            Self::SessionEnded => "ERROR_REASON_SESSION_ENDED",
+            Self::NotHolder => "ERROR_REASON_NOT_HOLDER",
+            Self::HoldEnded => "ERROR_REASON_HOLD_ENDED",
+            Self::TokenMismatch => "ERROR_REASON_TOKEN_MISMATCH",
+            Self::ClaimOverlap => "ERROR_REASON_CLAIM_OVERLAP",
+            Self::ClaimEnded => "ERROR_REASON_CLAIM_ENDED",
+            Self::StoreUnavailable => "ERROR_REASON_STORE_UNAVAILABLE",
+            Self::LeaseLost => "ERROR_REASON_LEASE_LOST",
+            Self::Draining => "ERROR_REASON_DRAINING",
+            Self::LimitReached => "ERROR_REASON_LIMIT_REACHED",
+            Self::OutcomeUnknown => "ERROR_REASON_OUTCOME_UNKNOWN",
+            Self::LimitMismatch => "ERROR_REASON_LIMIT_MISMATCH",
+            Self::LimitUnknown => "ERROR_REASON_LIMIT_UNKNOWN",
+            Self::TransferImpossible => "ERROR_REASON_TRANSFER_IMPOSSIBLE",
+            Self::TransferPending => "ERROR_REASON_TRANSFER_PENDING",
+            Self::TransferNotConfirmed => "ERROR_REASON_TRANSFER_NOT_CONFIRMED",
+            Self::NotLeader => "ERROR_REASON_NOT_LEADER",
+            Self::StaleAssignment => "ERROR_REASON_STALE_ASSIGNMENT",
+            Self::ConfigConflict => "ERROR_REASON_CONFIG_CONFLICT",
+            Self::NotMember => "ERROR_REASON_NOT_MEMBER",
+            Self::Overloaded => "ERROR_REASON_OVERLOADED",
+            Self::Unauthenticated => "ERROR_REASON_UNAUTHENTICATED",
+            Self::PermissionDenied => "ERROR_REASON_PERMISSION_DENIED",
+            Self::SessionInUse => "ERROR_REASON_SESSION_IN_USE",
+            Self::AcquireCancelled => "ERROR_REASON_ACQUIRE_CANCELLED",
+            Self::SessionReopened => "ERROR_REASON_SESSION_REOPENED",
+            Self::DeadlineExceeded => "ERROR_REASON_DEADLINE_EXCEEDED",
+            Self::ClientSuperseded => "ERROR_REASON_CLIENT_SUPERSEDED",
+            Self::MembershipOverlap => "ERROR_REASON_MEMBERSHIP_OVERLAP",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "ERROR_REASON_UNSPECIFIED" => Some(Self::Unspecified),
+            "ERROR_REASON_INVALID_FIELD" => Some(Self::InvalidField),
+            "ERROR_REASON_SESSION_NOT_FOUND" => Some(Self::SessionNotFound),
+            "ERROR_REASON_SESSION_ENDED" => Some(Self::SessionEnded),
+            "ERROR_REASON_NOT_HOLDER" => Some(Self::NotHolder),
+            "ERROR_REASON_HOLD_ENDED" => Some(Self::HoldEnded),
+            "ERROR_REASON_TOKEN_MISMATCH" => Some(Self::TokenMismatch),
+            "ERROR_REASON_CLAIM_OVERLAP" => Some(Self::ClaimOverlap),
+            "ERROR_REASON_CLAIM_ENDED" => Some(Self::ClaimEnded),
+            "ERROR_REASON_STORE_UNAVAILABLE" => Some(Self::StoreUnavailable),
+            "ERROR_REASON_LEASE_LOST" => Some(Self::LeaseLost),
+            "ERROR_REASON_DRAINING" => Some(Self::Draining),
+            "ERROR_REASON_LIMIT_REACHED" => Some(Self::LimitReached),
+            "ERROR_REASON_OUTCOME_UNKNOWN" => Some(Self::OutcomeUnknown),
+            "ERROR_REASON_LIMIT_MISMATCH" => Some(Self::LimitMismatch),
+            "ERROR_REASON_LIMIT_UNKNOWN" => Some(Self::LimitUnknown),
+            "ERROR_REASON_TRANSFER_IMPOSSIBLE" => Some(Self::TransferImpossible),
+            "ERROR_REASON_TRANSFER_PENDING" => Some(Self::TransferPending),
+            "ERROR_REASON_TRANSFER_NOT_CONFIRMED" => Some(Self::TransferNotConfirmed),
+            "ERROR_REASON_NOT_LEADER" => Some(Self::NotLeader),
+            "ERROR_REASON_STALE_ASSIGNMENT" => Some(Self::StaleAssignment),
+            "ERROR_REASON_CONFIG_CONFLICT" => Some(Self::ConfigConflict),
+            "ERROR_REASON_NOT_MEMBER" => Some(Self::NotMember),
+            "ERROR_REASON_OVERLOADED" => Some(Self::Overloaded),
+            "ERROR_REASON_UNAUTHENTICATED" => Some(Self::Unauthenticated),
+            "ERROR_REASON_PERMISSION_DENIED" => Some(Self::PermissionDenied),
+            "ERROR_REASON_SESSION_IN_USE" => Some(Self::SessionInUse),
+            "ERROR_REASON_ACQUIRE_CANCELLED" => Some(Self::AcquireCancelled),
+            "ERROR_REASON_SESSION_REOPENED" => Some(Self::SessionReopened),
+            "ERROR_REASON_DEADLINE_EXCEEDED" => Some(Self::DeadlineExceeded),
+            "ERROR_REASON_CLIENT_SUPERSEDED" => Some(Self::ClientSuperseded),
+            "ERROR_REASON_MEMBERSHIP_OVERLAP" => Some(Self::MembershipOverlap),
+            _ => None,
+        }
     }
 }
 /// A named set of members.
@@ -2299,25 +3064,20 @@ pub struct AcquireRequest {
     /// or the session ends. Counted by the session's home, and restarted when the home changes. At most 24 h. Default: 0.
     #[prost(message, optional, tag = "9")]
     pub min_hold: ::core::option::Option<::prost_types::Duration>,
-    /// How long the session outlives its ClientService stream, as in OpenSessionRequest: 100 ms to the ttl. It is set
-    /// together with the ttl, and must be unset without one. Default (unset): none if a ttl is given, else the value of
-    /// the open session.
-    #[prost(message, optional, tag = "10")]
-    pub disconnect_grace: ::core::option::Option<::prost_types::Duration>,
     /// Which claims may share the locks. Default: MODE_EXCLUSIVE.
-    #[prost(enumeration = "Mode", tag = "11")]
+    #[prost(enumeration = "Mode", tag = "10")]
     pub mode: i32,
     /// The number of permits of each lock, with MODE_PERMITS: 0 to 1000000, at most the limit. Default (0): 1.
-    #[prost(uint32, tag = "12")]
+    #[prost(uint32, tag = "11")]
     pub permits: u32,
     /// The limit of permits of each lock that may be held at once, with MODE_PERMITS: 0 to 1000000. Rejected if the lock
     /// has another limit. Default (0): the lock's own limit; rejected if it has none.
-    #[prost(uint32, tag = "13")]
+    #[prost(uint32, tag = "12")]
     pub limit: u32,
     /// The opened_revision of the session that the caller means. If set, no session is opened, and the call is rejected if
     /// that session has ended, even if another session of the same id is open by now (SESSION_REOPENED). A caller with
     /// other holds in the session thus detects their end. At most 2^63 - 1. Default (0): the session that has the id.
-    #[prost(uint64, tag = "14")]
+    #[prost(uint64, tag = "13")]
     pub opened_revision: u64,
 }
 /// The reply to Acquire.
@@ -2329,26 +3089,23 @@ pub struct AcquireResponse {
     /// The fencing token of the hold, to be sent with every write that the lock protects. 0 if not acquired.
     #[prost(uint64, tag = "2")]
     pub token: u64,
-    /// The session of the request, with its id if the server generated it. On a ClientService stream, empty if the lock
-    /// was acquired and the command had no ttl: the command's id identifies the request there.
+    /// The session of the request, with its id if the server generated it.
     #[prost(string, tag = "3")]
     pub session_id: ::prost::alloc::string::String,
     /// The session lives at least this long, counted from when the request was sent. Unset if the lock was acquired after
     /// a wait (renew to learn it), and if the session is not open.
     #[prost(message, optional, tag = "4")]
     pub ttl: ::core::option::Option<::prost_types::Duration>,
-    /// The session's claim. Unset if the wait ended without a grant, and on a ClientService stream where session_id is
-    /// empty.
-    #[prost(message, optional, boxed, tag = "5")]
-    pub claim: ::core::option::Option<::prost::alloc::boxed::Box<Claim>>,
+    /// The session's claim. Unset if the wait ended without a grant.
+    #[prost(message, optional, tag = "5")]
+    pub claim: ::core::option::Option<Claim>,
     /// If not acquired: the claim that holds, or waits ahead for, the first of the names that was not free.
-    #[prost(message, optional, boxed, tag = "6")]
-    pub holder: ::core::option::Option<::prost::alloc::boxed::Box<Claim>>,
+    #[prost(message, optional, tag = "6")]
+    pub holder: ::core::option::Option<Claim>,
     /// The namespace's revision at which the reply was valid.
     #[prost(uint64, tag = "7")]
     pub revision: u64,
-    /// The opened_revision of the session of the request. 0 if the session is not open, and on a ClientService stream
-    /// where session_id is empty.
+    /// The opened_revision of the session of the request. 0 if the session is not open.
     #[prost(uint64, tag = "8")]
     pub opened_revision: u64,
 }
@@ -3710,6 +4467,360 @@ pub mod lock_service_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
+/// One run of a server.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Server {
+    /// The server's id, a number generated at each start: the "home" of sessions.
+    #[prost(uint64, tag = "1")]
+    pub id: u64,
+    /// The server's display name: its host name, unless configured otherwise.
+    #[prost(string, tag = "2")]
+    pub label: ::prost::alloc::string::String,
+    /// The address at which the other servers reach it, as host and port. Empty: none.
+    #[prost(string, tag = "3")]
+    pub address: ::prost::alloc::string::String,
+    /// Whether it is the replying server.
+    #[prost(bool, tag = "4")]
+    pub answering: bool,
+    /// Whether it is marked dead: it does not return under this id.
+    #[prost(bool, tag = "5")]
+    pub dead: bool,
+    /// How long the others wait for a heartbeat of it before they mark it dead and adopt its sessions.
+    #[prost(message, optional, tag = "6")]
+    pub lease: ::core::option::Option<::prost_types::Duration>,
+    /// The time since the replying server saw its last heartbeat; for the replying server itself, since it sent the last
+    /// one that was committed. A lease has at least twenty heartbeats. Unset if the server is marked dead, or sends no
+    /// heartbeats because its file has one owner.
+    #[prost(message, optional, tag = "7")]
+    pub since_heartbeat: ::core::option::Option<::prost_types::Duration>,
+    /// The number of sessions of the namespace whose renewals it accepts. Includes minimum holds of ended sessions.
+    #[prost(uint64, tag = "8")]
+    pub sessions: u64,
+    /// Why the replying server could not reach it at its address at the last attempt; attempts are made every few seconds.
+    /// Empty if it was reached, or not tried yet. No call fails because of this, but servers that cannot reach each other
+    /// are slower together: the address must be one at which the others reach it.
+    #[prost(string, tag = "9")]
+    pub unreachable: ::prost::alloc::string::String,
+}
+/// Requests the servers.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListServersRequest {
+    /// The namespace whose sessions are counted: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+}
+/// The reply to ListServers.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListServersResponse {
+    /// The servers, by label and id.
+    #[prost(message, repeated, tag = "1")]
+    pub servers: ::prost::alloc::vec::Vec<Server>,
+    /// The namespace's revision.
+    #[prost(uint64, tag = "2")]
+    pub revision: u64,
+    /// How long the database took for the last heartbeat of the replying server: a short write and a short read, over a
+    /// connection used for nothing else.
+    #[prost(message, optional, tag = "3")]
+    pub heartbeat_took: ::core::option::Option<::prost_types::Duration>,
+    /// The remaining time of the replying server's own lease: while it lasts, the server replies to renewals, even if the
+    /// database is unavailable. Unset if the lease never ends, because the server's file has one owner.
+    #[prost(message, optional, tag = "4")]
+    pub lease_left: ::core::option::Option<::prost_types::Duration>,
+}
+/// Generated client implementations.
+pub mod server_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// The servers, for operators: which are present, which sessions they serve, and the state of the database.
+    #[derive(Debug, Clone)]
+    pub struct ServerServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl<T> ServerServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> ServerServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            ServerServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Lists the servers on this database, as the replying server sees them: the live ones, and the dead ones whose
+        /// sessions have not been adopted yet.
+        pub async fn list_servers(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListServersRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListServersResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::Codec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/tenure.v1.ServerService/ListServers",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("tenure.v1.ServerService", "ListServers"));
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod server_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with ServerServiceServer.
+    #[async_trait]
+    pub trait ServerService: std::marker::Send + std::marker::Sync + 'static {
+        /// Lists the servers on this database, as the replying server sees them: the live ones, and the dead ones whose
+        /// sessions have not been adopted yet.
+        async fn list_servers(
+            &self,
+            request: tonic::Request<super::ListServersRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListServersResponse>,
+            tonic::Status,
+        >;
+    }
+    /// The servers, for operators: which are present, which sessions they serve, and the state of the database.
+    #[derive(Debug)]
+    pub struct ServerServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> ServerServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for ServerServiceServer<T>
+    where
+        T: ServerService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/tenure.v1.ServerService/ListServers" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListServersSvc<T: ServerService>(pub Arc<T>);
+                    impl<
+                        T: ServerService,
+                    > tonic::server::UnaryService<super::ListServersRequest>
+                    for ListServersSvc<T> {
+                        type Response = super::ListServersResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListServersRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ServerService>::list_servers(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListServersSvc(inner);
+                        let codec = crate::codec::Codec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for ServerServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "tenure.v1.ServerService";
+    impl<T> tonic::server::NamedService for ServerServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}
 /// Requests a stream of events.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WatchRequest {
@@ -4319,1650 +5430,6 @@ pub mod watch_service_server {
     /// Generated gRPC service name
     pub const SERVICE_NAME: &str = "tenure.v1.WatchService";
     impl<T> tonic::server::NamedService for WatchServiceServer<T> {
-        const NAME: &'static str = SERVICE_NAME;
-    }
-}
-/// Commands of a client.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct StreamRequest {
-    /// The commands: 1 to 1000. They are executed concurrently, in no particular order: send a command that depends on the
-    /// outcome of another one after the reply to that one. Keep-alives are answered before anything that arrives later.
-    #[prost(message, repeated, tag = "1")]
-    pub commands: ::prost::alloc::vec::Vec<Command>,
-}
-/// One command.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct Command {
-    /// The client's number for this command, repeated in its replies. Not 0; not in use by another command in progress on
-    /// the stream.
-    #[prost(uint64, tag = "1")]
-    pub id: u64,
-    /// The trace that this command is part of, as in the header of this name of a plain call (W3C Trace Context):
-    /// 55 bytes, as in "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Any other value is ignored. Default: "",
-    /// no trace.
-    #[prost(string, tag = "20")]
-    pub traceparent: ::prost::alloc::string::String,
-    /// The operation.
-    #[prost(
-        oneof = "command::Kind",
-        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19"
-    )]
-    pub kind: ::core::option::Option<command::Kind>,
-}
-/// Nested message and enum types in `Command`.
-pub mod command {
-    /// The operation.
-    #[derive(Clone, PartialEq, ::prost::Oneof)]
-    pub enum Kind {
-        /// Opens a session and attaches it to this stream.
-        #[prost(message, tag = "2")]
-        OpenSession(super::OpenSessionRequest),
-        /// Attaches an open session to this stream: this server becomes its home, and it is renewed.
-        #[prost(message, tag = "3")]
-        AttachSession(super::AttachSession),
-        /// Renews sessions that are attached to this stream.
-        #[prost(message, tag = "4")]
-        KeepAlive(super::KeepAliveRequest),
-        /// Closes a session.
-        #[prost(message, tag = "5")]
-        CloseSession(super::CloseSessionRequest),
-        /// Requests locks. While it waits, CancelCommand ends the wait.
-        #[prost(message, tag = "6")]
-        Acquire(super::AcquireRequest),
-        /// Releases a hold.
-        #[prost(message, tag = "7")]
-        Release(super::ReleaseRequest),
-        /// Cancels an Acquire.
-        #[prost(message, tag = "8")]
-        CancelAcquire(super::CancelAcquireRequest),
-        /// Starts a watch: many replies with this command's id, until CancelCommand.
-        #[prost(message, tag = "9")]
-        Watch(super::WatchRequest),
-        /// Ends a waiting acquire or a watch of this stream. A waiting acquire is answered at once, granted or not.
-        #[prost(message, tag = "10")]
-        Cancel(super::CancelCommand),
-        /// Reads one lock.
-        #[prost(message, tag = "11")]
-        GetLock(super::GetLockRequest),
-        /// Reads one session.
-        #[prost(message, tag = "12")]
-        GetSession(super::GetSessionRequest),
-        /// Hands a hold over to a waiter.
-        #[prost(message, tag = "13")]
-        Transfer(super::TransferRequest),
-        /// Replaces the metadata of a hold.
-        #[prost(message, tag = "14")]
-        UpdateClaim(super::UpdateClaimRequest),
-        /// Joins a group. With a ttl, attaches the session to this stream.
-        #[prost(message, tag = "15")]
-        JoinGroup(super::JoinGroupRequest),
-        /// Leaves a group.
-        #[prost(message, tag = "16")]
-        LeaveGroup(super::LeaveGroupRequest),
-        /// Sets or clears a group's config.
-        #[prost(message, tag = "17")]
-        ConfigureGroup(super::ConfigureGroupRequest),
-        /// Assigns a value to every member of a group.
-        #[prost(message, tag = "18")]
-        Assign(super::AssignGroupRequest),
-        /// Reads one group.
-        #[prost(message, tag = "19")]
-        GetGroup(super::GetGroupRequest),
-    }
-}
-/// Attaches an open session to a stream.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct AttachSession {
-    /// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
-    #[prost(string, tag = "1")]
-    pub namespace: ::prost::alloc::string::String,
-    /// The session's id. Required; 1 to 128 bytes.
-    #[prost(string, tag = "2")]
-    pub session_id: ::prost::alloc::string::String,
-    /// The client's count of its attachments of this session, including the one that opened it and this one. A count
-    /// smaller than the highest one recorded for the session is late, because the client has since attached it through
-    /// another server, and is rejected (LATE_ATTACHMENT). At most 2^63 - 1. Default: 0, not counted, and never late.
-    #[prost(uint64, tag = "3")]
-    pub attachment: u64,
-    /// The program that attaches the session, as in OpenSessionRequest. Default: empty, not compared.
-    #[prost(string, tag = "4")]
-    pub client_id: ::prost::alloc::string::String,
-}
-/// Ends a command in progress.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct CancelCommand {
-    /// The id of the command to end. Unknown ids are ignored: the command may have ended by itself just before.
-    #[prost(uint64, tag = "1")]
-    pub command_id: u64,
-}
-/// Replies and notices for a client.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct StreamResponse {
-    /// The replies and notices, in the order in which they arose.
-    #[prost(message, repeated, tag = "1")]
-    pub answers: ::prost::alloc::vec::Vec<Answer>,
-}
-/// One reply or notice.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct Answer {
-    /// The id of the command that is answered. 0 for a notice.
-    #[prost(uint64, tag = "1")]
-    pub id: u64,
-    /// The reply or notice.
-    #[prost(
-        oneof = "answer::Kind",
-        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25"
-    )]
-    pub kind: ::core::option::Option<answer::Kind>,
-}
-/// Nested message and enum types in `Answer`.
-pub mod answer {
-    /// The reply or notice.
-    #[derive(Clone, PartialEq, ::prost::Oneof)]
-    pub enum Kind {
-        /// The command was rejected.
-        #[prost(message, tag = "2")]
-        Refusal(super::Refusal),
-        /// The reply to open_session.
-        #[prost(message, tag = "3")]
-        OpenSession(::prost::alloc::boxed::Box<super::OpenSessionResponse>),
-        /// The reply to attach_session.
-        #[prost(message, tag = "4")]
-        AttachedSession(::prost::alloc::boxed::Box<super::AttachedSession>),
-        /// The reply to keep_alive.
-        #[prost(message, tag = "5")]
-        KeepAlive(super::KeepAliveResponse),
-        /// The reply to close_session.
-        #[prost(message, tag = "6")]
-        CloseSession(super::CloseSessionResponse),
-        /// The reply to acquire: once, when it is granted or its wait is over.
-        #[prost(message, tag = "7")]
-        Acquire(super::AcquireResponse),
-        /// The reply to release.
-        #[prost(message, tag = "8")]
-        Release(super::ReleaseResponse),
-        /// The reply to cancel_acquire.
-        #[prost(message, tag = "9")]
-        CancelAcquire(super::CancelAcquireResponse),
-        /// A reply to watch; there are many.
-        #[prost(message, tag = "10")]
-        Watch(super::WatchResponse),
-        /// The reply to cancel.
-        #[prost(message, tag = "11")]
-        Cancelled(super::CancelledCommand),
-        /// The reply to get_lock.
-        #[prost(message, tag = "12")]
-        GetLock(::prost::alloc::boxed::Box<super::GetLockResponse>),
-        /// The reply to get_session.
-        #[prost(message, tag = "13")]
-        GetSession(::prost::alloc::boxed::Box<super::GetSessionResponse>),
-        /// Notice: an attached session has ended.
-        #[prost(message, tag = "14")]
-        SessionEnded(super::SessionEnded),
-        /// Notice: a hold of an attached session has ended for another reason than a release by that session.
-        #[prost(message, tag = "15")]
-        HoldEnded(::prost::alloc::boxed::Box<super::HoldEnded>),
-        /// Notice: an attached session has moved to another stream. Replies on this stream no longer count for it.
-        #[prost(message, tag = "16")]
-        SessionMoved(super::SessionMoved),
-        /// Notice: this server is going away. Connect to another server now and attach the sessions there; they stay open.
-        #[prost(message, tag = "17")]
-        GoingAway(super::GoingAway),
-        /// The reply to transfer: once, when the handoff is complete.
-        #[prost(message, tag = "18")]
-        Transfer(::prost::alloc::boxed::Box<super::TransferResponse>),
-        /// The reply to update_claim.
-        #[prost(message, tag = "19")]
-        UpdateClaim(::prost::alloc::boxed::Box<super::UpdateClaimResponse>),
-        /// Notice: the holder is asked to hand its hold over.
-        #[prost(message, tag = "20")]
-        TransferRequested(::prost::alloc::boxed::Box<super::TransferRequested>),
-        /// The reply to join_group.
-        #[prost(message, tag = "21")]
-        JoinGroup(::prost::alloc::boxed::Box<super::JoinGroupResponse>),
-        /// The reply to leave_group.
-        #[prost(message, tag = "22")]
-        LeaveGroup(super::LeaveGroupResponse),
-        /// The reply to configure_group.
-        #[prost(message, tag = "23")]
-        ConfigureGroup(::prost::alloc::boxed::Box<super::ConfigureGroupResponse>),
-        /// The reply to assign.
-        #[prost(message, tag = "24")]
-        Assign(::prost::alloc::boxed::Box<super::AssignGroupResponse>),
-        /// The reply to get_group.
-        #[prost(message, tag = "25")]
-        GetGroup(::prost::alloc::boxed::Box<super::GetGroupResponse>),
-    }
-}
-/// A session that was attached.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct AttachedSession {
-    /// The session, with the claims that it holds and waits for.
-    #[prost(message, optional, tag = "1")]
-    pub session: ::core::option::Option<Session>,
-    /// The namespace's revision at which the reply was valid.
-    #[prost(uint64, tag = "2")]
-    pub revision: u64,
-}
-/// A command that was cancelled.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct CancelledCommand {}
-/// A session has ended.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct SessionEnded {
-    /// The session's id.
-    #[prost(string, tag = "1")]
-    pub session_id: ::prost::alloc::string::String,
-    /// The reason for the end.
-    #[prost(enumeration = "EndReason", tag = "2")]
-    pub reason: i32,
-}
-/// A hold has ended.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct HoldEnded {
-    /// The session whose hold it was.
-    #[prost(string, tag = "1")]
-    pub session_id: ::prost::alloc::string::String,
-    /// The names that were held.
-    #[prost(string, repeated, tag = "2")]
-    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// The fencing token of the hold.
-    #[prost(uint64, tag = "3")]
-    pub token: u64,
-    /// The reason for the end.
-    #[prost(enumeration = "EndReason", tag = "4")]
-    pub reason: i32,
-    /// The operator who ended it, if one did.
-    #[prost(string, tag = "5")]
-    pub operator: ::prost::alloc::string::String,
-    /// The operator's note.
-    #[prost(string, tag = "6")]
-    pub note: ::prost::alloc::string::String,
-}
-/// A session has moved to another stream.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct SessionMoved {
-    /// The session's id.
-    #[prost(string, tag = "1")]
-    pub session_id: ::prost::alloc::string::String,
-}
-/// The server is going away.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct GoingAway {
-    /// How long the server still accepts renewals, if there are other live servers that the client can connect to; if
-    /// there are none, the server ends at once. It rejects further streams, and commands that open or attach a session
-    /// (DRAINING).
-    #[prost(message, optional, tag = "1")]
-    pub grace: ::core::option::Option<::prost_types::Duration>,
-}
-/// The holder is asked to stop its work and hand its hold over. It confirms by releasing the hold; if it does not
-/// confirm, it keeps the hold.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct TransferRequested {
-    /// The session whose hold it is.
-    #[prost(string, tag = "1")]
-    pub session_id: ::prost::alloc::string::String,
-    /// The names that are held.
-    #[prost(string, repeated, tag = "2")]
-    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// The fencing token of the hold.
-    #[prost(uint64, tag = "3")]
-    pub token: u64,
-    /// How long the holder may continue, from now.
-    #[prost(message, optional, tag = "4")]
-    pub drain: ::core::option::Option<::prost_types::Duration>,
-    /// The operator who requests the transfer. Empty: a waiter of higher priority preempts the holder, according to the
-    /// lock's settings.
-    #[prost(string, tag = "5")]
-    pub operator: ::prost::alloc::string::String,
-    /// The operator's note.
-    #[prost(string, tag = "6")]
-    pub note: ::prost::alloc::string::String,
-}
-/// A message from a client.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct ConnectRequest {
-    /// The content. Required.
-    #[prost(oneof = "connect_request::Kind", tags = "1, 2, 3")]
-    pub kind: ::core::option::Option<connect_request::Kind>,
-}
-/// Nested message and enum types in `ConnectRequest`.
-pub mod connect_request {
-    /// The content. Required.
-    #[derive(Clone, PartialEq, ::prost::Oneof)]
-    pub enum Kind {
-        /// What the client has and wants. The first message, and no other.
-        #[prost(message, tag = "1")]
-        Hello(super::Hello),
-        /// Renews the client.
-        #[prost(message, tag = "2")]
-        KeepAlive(super::KeepAlive),
-        /// Changes what the client wants.
-        #[prost(message, tag = "3")]
-        Changes(super::Changes),
-    }
-}
-/// What a client has and wants, completely. What it has at the server but states neither as known nor as declared is
-/// withdrawn. Its state messages follow the Welcome: one for everything that is stated here.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct Hello {
-    /// The namespace of everything on this stream: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
-    #[prost(string, tag = "1")]
-    pub namespace: ::prost::alloc::string::String,
-    /// The client's id, drawn at random when the program starts, and used by that program only. Required; 16 to 128 bytes
-    /// of UTF-8 without control characters.
-    #[prost(string, tag = "2")]
-    pub client_id: ::prost::alloc::string::String,
-    /// Greater than in each Hello of this client before: 1 to 2^63 - 1. A Hello with an epoch that the client has had
-    /// before is rejected (CLIENT_SUPERSEDED); one with a higher epoch ends the stream of the lower one, for that reason.
-    #[prost(uint64, tag = "3")]
-    pub epoch: u64,
-    /// The numbers of the sessions, claims and memberships that the client knows to exist, in any order. What has ended is
-    /// reported as ended; nothing is revived.
-    #[prost(uint64, repeated, tag = "4")]
-    pub known: ::prost::alloc::vec::Vec<u64>,
-    /// What the client has declared without receiving its state yet, in the order in which it was declared. What was made
-    /// already is reported; the rest is made now. At most 1 MiB in total: what was not sent before can follow as Changes.
-    #[prost(message, repeated, tag = "5")]
-    pub declared: ::prost::alloc::vec::Vec<Declaration>,
-    /// Those of the known sessions that are paused.
-    #[prost(uint64, repeated, tag = "6")]
-    pub paused: ::prost::alloc::vec::Vec<u64>,
-    /// Whether the next message continues this one, with further `known`, `declared` and `paused`: messages are limited to
-    /// 4 MiB. At most 16 MiB in total. Default: false.
-    #[prost(bool, tag = "7")]
-    pub more: bool,
-}
-/// Renews the client, and so all its sessions that are not paused.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct KeepAlive {
-    /// The client's number for this message, repeated in its reply.
-    #[prost(uint64, tag = "1")]
-    pub number: u64,
-}
-/// Changes, which are made in this order.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct Changes {
-    /// The changes: 1 to 1000. What becomes of them is reported by state messages.
-    #[prost(message, repeated, tag = "1")]
-    pub changes: ::prost::alloc::vec::Vec<Change>,
-}
-/// One change.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct Change {
-    /// The trace that a declaration or a withdrawal is part of, as in the header of this name of a plain call (W3C Trace
-    /// Context): 55 bytes, as in "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Any other value is ignored.
-    /// Default: "", no trace.
-    #[prost(string, tag = "5")]
-    pub traceparent: ::prost::alloc::string::String,
-    /// The change. Required.
-    #[prost(oneof = "change::Kind", tags = "1, 2, 3, 4")]
-    pub kind: ::core::option::Option<change::Kind>,
-}
-/// Nested message and enum types in `Change`.
-pub mod change {
-    /// The change. Required.
-    #[derive(Clone, PartialEq, ::prost::Oneof)]
-    pub enum Kind {
-        /// Opens a session, or makes claims and memberships in an open one.
-        #[prost(message, tag = "1")]
-        Declare(super::Declaration),
-        /// No longer wants what has this number: a session is closed with everything in it; a claim leaves the queue, or is
-        /// released; a membership ends. What is held is handed over if that was requested. Reported as ended. Not an error
-        /// if it has ended already.
-        #[prost(uint64, tag = "2")]
-        Withdraw(u64),
-        /// Keep-alives no longer renew the session with this number: it has its full TTL from the last keep-alive before.
-        /// For programs whose work has stopped making progress.
-        #[prost(uint64, tag = "3")]
-        Pause(u64),
-        /// Keep-alives renew the session with this number again, as this change does.
-        #[prost(uint64, tag = "4")]
-        Resume(u64),
-    }
-}
-/// A session that the client wants, with claims and memberships in it. If the session does not exist and cannot be
-/// opened, nothing in it is made, and all of it is reported as absent for that reason.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct Declaration {
-    /// The session's number: 1 to 2^63 - 1.
-    #[prost(uint64, tag = "1")]
-    pub session: u64,
-    /// Opens the session. Unset: it has been declared before.
-    #[prost(message, optional, tag = "2")]
-    pub open: ::core::option::Option<DeclaredSession>,
-    /// Claims to make in it, at most 1000, in the order of their numbers. If the session is opened by this declaration and
-    /// one of the claims is reported as busy, the session is not opened.
-    #[prost(message, repeated, tag = "3")]
-    pub claims: ::prost::alloc::vec::Vec<DeclaredClaim>,
-    /// Memberships to make in it, at most 100, in the order of their numbers, which are greater than those of the claims.
-    #[prost(message, repeated, tag = "4")]
-    pub memberships: ::prost::alloc::vec::Vec<DeclaredMembership>,
-}
-/// The parameters of a session.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct DeclaredSession {
-    /// The session's id: 1 to 128 bytes of UTF-8 without control characters. Rejected while another session of this id is
-    /// open (SESSION_IN_USE). Default: a new unique id.
-    #[prost(string, tag = "1")]
-    pub session_id: ::prost::alloc::string::String,
-    /// How long the session lives without a renewal. Required; 500 ms to 24 h unless the server is configured otherwise.
-    #[prost(message, optional, tag = "2")]
-    pub ttl: ::core::option::Option<::prost_types::Duration>,
-    /// How long the session outlives the stream: 100 ms to the ttl. Default (unset): until its TTL has passed.
-    #[prost(message, optional, tag = "3")]
-    pub disconnect_grace: ::core::option::Option<::prost_types::Duration>,
-    /// A display name for people. 0 to 255 bytes without control characters. Default: empty.
-    #[prost(string, tag = "4")]
-    pub owner: ::prost::alloc::string::String,
-    /// Labels. At most 4096 bytes in total, keys and values together. Keys are not empty. No control characters, except
-    /// line feed and tab in values.
-    #[prost(btree_map = "string, string", tag = "5")]
-    pub metadata: ::prost::alloc::collections::BTreeMap<
-        ::prost::alloc::string::String,
-        ::prost::alloc::string::String,
-    >,
-}
-/// A claim to one or several locks, all or nothing. Claims exclude each other whether or not they are of one session.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct DeclaredClaim {
-    /// The claim's number: greater than that of its session.
-    #[prost(uint64, tag = "1")]
-    pub number: u64,
-    /// The locks: 1 to 16 different names, each 1 to 255 bytes of UTF-8 without control characters.
-    #[prost(string, repeated, tag = "2")]
-    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Whether the claim waits in the queue if the locks are not free. If not, it is reported as busy. The client limits a
-    /// wait by withdrawing the claim. Default: false.
-    #[prost(bool, tag = "3")]
-    pub queue: bool,
-    /// Which claims may share the locks. Default: MODE_EXCLUSIVE.
-    #[prost(enumeration = "Mode", tag = "4")]
-    pub mode: i32,
-    /// The number of permits of each lock, with MODE_PERMITS: 0 to 1000000, at most the limit. Default (0): 1.
-    #[prost(uint32, tag = "5")]
-    pub permits: u32,
-    /// The limit of permits of each lock that may be held at once, with MODE_PERMITS: 0 to 1000000. Rejected if the lock
-    /// has another limit. Default (0): the lock's own limit; rejected if it has none.
-    #[prost(uint32, tag = "6")]
-    pub limit: u32,
-    /// Waiters of higher priority are served first: -1000 to 1000. Default: 0.
-    #[prost(int32, tag = "7")]
-    pub priority: i32,
-    /// The minimum time after the grant during which these locks are not granted again, even if they are released earlier
-    /// or the session ends. Counted by the client's home, and restarted when the home changes. At most 24 h. Default: 0.
-    #[prost(message, optional, tag = "8")]
-    pub min_hold: ::core::option::Option<::prost_types::Duration>,
-    /// Labels. At most 4096 bytes in total, keys and values together. Keys are not empty. No control characters, except
-    /// line feed and tab in values.
-    #[prost(btree_map = "string, string", tag = "9")]
-    pub metadata: ::prost::alloc::collections::BTreeMap<
-        ::prost::alloc::string::String,
-        ::prost::alloc::string::String,
-    >,
-}
-/// A membership of a group.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct DeclaredMembership {
-    /// The membership's number: greater than that of its session.
-    #[prost(uint64, tag = "1")]
-    pub number: u64,
-    /// The group's name: 1 to 255 bytes of UTF-8 without control characters. A session joins a group once.
-    #[prost(string, tag = "2")]
-    pub group: ::prost::alloc::string::String,
-    /// Labels. At most 4096 bytes in total, keys and values together. Keys are not empty. No control characters, except
-    /// line feed and tab in values.
-    #[prost(btree_map = "string, string", tag = "3")]
-    pub metadata: ::prost::alloc::collections::BTreeMap<
-        ::prost::alloc::string::String,
-        ::prost::alloc::string::String,
-    >,
-}
-/// A message to a client.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct ConnectResponse {
-    /// The content.
-    #[prost(oneof = "connect_response::Kind", tags = "1, 2, 3, 4")]
-    pub kind: ::core::option::Option<connect_response::Kind>,
-}
-/// Nested message and enum types in `ConnectResponse`.
-pub mod connect_response {
-    /// The content.
-    #[derive(Clone, PartialEq, ::prost::Oneof)]
-    pub enum Kind {
-        /// The client is connected. The first message.
-        #[prost(message, tag = "1")]
-        Welcome(super::Welcome),
-        /// The client was renewed.
-        #[prost(message, tag = "2")]
-        KeptAlive(super::KeptAlive),
-        /// New states.
-        #[prost(message, tag = "3")]
-        States(super::States),
-        /// This server is going away. Connect to another server now; everything stays as it is.
-        #[prost(message, tag = "4")]
-        GoingAway(super::GoingAway),
-    }
-}
-/// The client is connected: this server is its home.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct Welcome {
-    /// The server, as the number generated at each start of a server.
-    #[prost(uint64, tag = "1")]
-    pub server: u64,
-    /// The namespace's revision at which everything in the Hello was reconciled.
-    #[prost(uint64, tag = "2")]
-    pub revision: u64,
-    /// The revision from which the namespace goes on after its database has lost history the last time; 0 if it never has.
-    /// Others may have held the locks of a claim with a lesser token that is not reported as held with it.
-    #[prost(uint64, tag = "3")]
-    pub lost_revision: u64,
-}
-/// The client was renewed.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct KeptAlive {
-    /// The number of the keep-alive. Every open session that is not paused is valid for its `valid_for` from when that
-    /// keep-alive was sent.
-    #[prost(uint64, tag = "1")]
-    pub number: u64,
-}
-/// New states: the latest of each number that has changed.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct States {
-    /// The states.
-    #[prost(message, repeated, tag = "1")]
-    pub states: ::prost::alloc::vec::Vec<State>,
-}
-/// The state of a session, claim or membership.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct State {
-    /// Its number.
-    #[prost(uint64, tag = "1")]
-    pub number: u64,
-    /// The state. After the last four, the number is of no further use.
-    #[prost(oneof = "state::Kind", tags = "2, 3, 4, 5, 6, 7, 8")]
-    pub kind: ::core::option::Option<state::Kind>,
-}
-/// Nested message and enum types in `State`.
-pub mod state {
-    /// The state. After the last four, the number is of no further use.
-    #[derive(Clone, PartialEq, ::prost::Oneof)]
-    pub enum Kind {
-        /// The session is open.
-        #[prost(message, tag = "2")]
-        Open(super::OpenState),
-        /// The claim is in the queue.
-        #[prost(message, tag = "3")]
-        Waiting(super::WaitingState),
-        /// The claim holds its locks. Sent again when the holder is asked to hand over, when that request is cancelled, and
-        /// with another token if the claim was granted anew because the database had lost history: its old token is stale.
-        #[prost(message, tag = "4")]
-        Held(super::HeldState),
-        /// The session is a member of the group.
-        #[prost(message, tag = "5")]
-        Joined(super::JoinedState),
-        /// It has ended.
-        #[prost(message, tag = "6")]
-        Ended(super::EndedState),
-        /// The locks are not free, and the claim did not queue; or the session was to be opened for such a claim.
-        #[prost(message, tag = "7")]
-        Busy(super::BusyState),
-        /// It was rejected: the status with which a plain call would have been rejected.
-        #[prost(message, tag = "8")]
-        Rejected(::prost::alloc::boxed::Box<super::Refusal>),
-    }
-}
-/// A session is open.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct OpenState {
-    /// The session's id.
-    #[prost(string, tag = "1")]
-    pub session_id: ::prost::alloc::string::String,
-    /// The revision of the event that opened it.
-    #[prost(uint64, tag = "2")]
-    pub opened_revision: u64,
-    /// Send the next keep-alive this long after the last one was sent, if no other session is due earlier.
-    #[prost(message, optional, tag = "3")]
-    pub renew_after: ::core::option::Option<::prost_types::Duration>,
-    /// The session is at risk if no keep-alive has been acknowledged that was sent within this time.
-    #[prost(message, optional, tag = "4")]
-    pub warn_after: ::core::option::Option<::prost_types::Duration>,
-    /// The session is valid for this long from when the last acknowledged keep-alive was sent, or the message that opened
-    /// or resumed it, or the Hello of this stream: its full TTL minus allowances for the drift of clocks and for the
-    /// client to act. Then it must be considered lost.
-    #[prost(message, optional, tag = "5")]
-    pub valid_for: ::core::option::Option<::prost_types::Duration>,
-}
-/// A claim is in the queue.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct WaitingState {
-    /// A claim that holds one of the names, or waits ahead for it.
-    #[prost(message, optional, boxed, tag = "1")]
-    pub holder: ::core::option::Option<::prost::alloc::boxed::Box<Claim>>,
-}
-/// A claim holds its locks.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct HeldState {
-    /// The fencing token, to be sent with every write that the locks protect.
-    #[prost(uint64, tag = "1")]
-    pub token: u64,
-    /// Set if the holder is asked to stop its work and to hand over, which it does by withdrawing the claim.
-    #[prost(message, optional, tag = "2")]
-    pub transfer: ::core::option::Option<PendingTransfer>,
-}
-/// A session is a member of a group.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct JoinedState {
-    /// The member's number: the revision of the event by which it joined.
-    #[prost(uint64, tag = "1")]
-    pub member: u64,
-}
-/// Something has ended.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct EndedState {
-    /// Why. Unspecified: not known any more, or the number was used before.
-    #[prost(enumeration = "EndReason", tag = "1")]
-    pub reason: i32,
-    /// The operator who ended it, if one did.
-    #[prost(string, tag = "2")]
-    pub operator: ::prost::alloc::string::String,
-    /// The operator's note.
-    #[prost(string, tag = "3")]
-    pub note: ::prost::alloc::string::String,
-}
-/// A claim could not be granted at once.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct BusyState {
-    /// A claim that holds one of the names, or waits ahead for it.
-    #[prost(message, optional, boxed, tag = "1")]
-    pub holder: ::core::option::Option<::prost::alloc::boxed::Box<Claim>>,
-}
-/// Generated client implementations.
-pub mod client_service_client {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    use tonic::codegen::http::Uri;
-    /// The streams of client libraries.
-    #[derive(Debug, Clone)]
-    pub struct ClientServiceClient<T> {
-        inner: tonic::client::Grpc<T>,
-    }
-    impl<T> ClientServiceClient<T>
-    where
-        T: tonic::client::GrpcService<tonic::body::Body>,
-        T::Error: Into<StdError>,
-        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
-        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
-    {
-        pub fn new(inner: T) -> Self {
-            let inner = tonic::client::Grpc::new(inner);
-            Self { inner }
-        }
-        pub fn with_origin(inner: T, origin: Uri) -> Self {
-            let inner = tonic::client::Grpc::with_origin(inner, origin);
-            Self { inner }
-        }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> ClientServiceClient<InterceptedService<T, F>>
-        where
-            F: tonic::service::Interceptor,
-            T::ResponseBody: Default,
-            T: tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-                Response = http::Response<
-                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
-                >,
-            >,
-            <T as tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
-        {
-            ClientServiceClient::new(InterceptedService::new(inner, interceptor))
-        }
-        /// Compress requests with the given encoding.
-        ///
-        /// This requires the server to support it otherwise it might respond with an
-        /// error.
-        #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.send_compressed(encoding);
-            self
-        }
-        /// Enable decompressing responses.
-        #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.accept_compressed(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_decoding_message_size(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_encoding_message_size(limit);
-            self
-        }
-        /// Connects a client: one program, which declares what it wants to have (sessions, claims to locks, memberships of
-        /// groups) and receives the state of each of them whenever that changes.
-        ///
-        /// The client chooses a number for everything that it declares. Each number is greater than all before, whatever it
-        /// stands for; none is used twice, not even on a later stream. When the stream ends, the client connects again, to any
-        /// server, with a higher epoch, and states in its Hello what it has: it keeps its sessions, holds and places in queues.
-        /// The end of the stream is the disconnect signal: sessions with a disconnect grace end when the grace has passed,
-        /// unless a server ended the stream or died. What the client waits for, and what it was granted since it disconnected,
-        /// ends if it has not connected again within the server's reattach time (5 s).
-        ///
-        /// Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
-        /// Plain calls that claim something in a session that was declared, attach it or renew it are rejected
-        /// (SESSION_IN_USE). Any caller with the right may close it.
-        pub async fn connect(
-            &mut self,
-            request: impl tonic::IntoStreamingRequest<Message = super::ConnectRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::ConnectResponse>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = crate::codec::Codec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/tenure.v1.ClientService/Connect",
-            );
-            let mut req = request.into_streaming_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("tenure.v1.ClientService", "Connect"));
-            self.inner.streaming(req, path, codec).await
-        }
-        /// Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
-        /// with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
-        pub async fn stream(
-            &mut self,
-            request: impl tonic::IntoStreamingRequest<Message = super::StreamRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::StreamResponse>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = crate::codec::Codec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/tenure.v1.ClientService/Stream",
-            );
-            let mut req = request.into_streaming_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("tenure.v1.ClientService", "Stream"));
-            self.inner.streaming(req, path, codec).await
-        }
-    }
-}
-/// Generated server implementations.
-pub mod client_service_server {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    /// Generated trait containing gRPC methods that should be implemented for use with ClientServiceServer.
-    #[async_trait]
-    pub trait ClientService: std::marker::Send + std::marker::Sync + 'static {
-        /// Server streaming response type for the Connect method.
-        type ConnectStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::ConnectResponse, tonic::Status>,
-            >
-            + std::marker::Send
-            + 'static;
-        /// Connects a client: one program, which declares what it wants to have (sessions, claims to locks, memberships of
-        /// groups) and receives the state of each of them whenever that changes.
-        ///
-        /// The client chooses a number for everything that it declares. Each number is greater than all before, whatever it
-        /// stands for; none is used twice, not even on a later stream. When the stream ends, the client connects again, to any
-        /// server, with a higher epoch, and states in its Hello what it has: it keeps its sessions, holds and places in queues.
-        /// The end of the stream is the disconnect signal: sessions with a disconnect grace end when the grace has passed,
-        /// unless a server ended the stream or died. What the client waits for, and what it was granted since it disconnected,
-        /// ends if it has not connected again within the server's reattach time (5 s).
-        ///
-        /// Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
-        /// Plain calls that claim something in a session that was declared, attach it or renew it are rejected
-        /// (SESSION_IN_USE). Any caller with the right may close it.
-        async fn connect(
-            &self,
-            request: tonic::Request<tonic::Streaming<super::ConnectRequest>>,
-        ) -> std::result::Result<tonic::Response<Self::ConnectStream>, tonic::Status>;
-        /// Server streaming response type for the Stream method.
-        type StreamStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::StreamResponse, tonic::Status>,
-            >
-            + std::marker::Send
-            + 'static;
-        /// Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
-        /// with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
-        async fn stream(
-            &self,
-            request: tonic::Request<tonic::Streaming<super::StreamRequest>>,
-        ) -> std::result::Result<tonic::Response<Self::StreamStream>, tonic::Status>;
-    }
-    /// The streams of client libraries.
-    #[derive(Debug)]
-    pub struct ClientServiceServer<T> {
-        inner: Arc<T>,
-        accept_compression_encodings: EnabledCompressionEncodings,
-        send_compression_encodings: EnabledCompressionEncodings,
-        max_decoding_message_size: Option<usize>,
-        max_encoding_message_size: Option<usize>,
-    }
-    impl<T> ClientServiceServer<T> {
-        pub fn new(inner: T) -> Self {
-            Self::from_arc(Arc::new(inner))
-        }
-        pub fn from_arc(inner: Arc<T>) -> Self {
-            Self {
-                inner,
-                accept_compression_encodings: Default::default(),
-                send_compression_encodings: Default::default(),
-                max_decoding_message_size: None,
-                max_encoding_message_size: None,
-            }
-        }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> InterceptedService<Self, F>
-        where
-            F: tonic::service::Interceptor,
-        {
-            InterceptedService::new(Self::new(inner), interceptor)
-        }
-        /// Enable decompressing requests with the given encoding.
-        #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.accept_compression_encodings.enable(encoding);
-            self
-        }
-        /// Compress responses with the given encoding, if the client supports it.
-        #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.send_compression_encodings.enable(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.max_decoding_message_size = Some(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.max_encoding_message_size = Some(limit);
-            self
-        }
-    }
-    impl<T, B> tonic::codegen::Service<http::Request<B>> for ClientServiceServer<T>
-    where
-        T: ClientService,
-        B: Body + std::marker::Send + 'static,
-        B::Error: Into<StdError> + std::marker::Send + 'static,
-    {
-        type Response = http::Response<tonic::body::Body>;
-        type Error = std::convert::Infallible;
-        type Future = BoxFuture<Self::Response, Self::Error>;
-        fn poll_ready(
-            &mut self,
-            _cx: &mut Context<'_>,
-        ) -> Poll<std::result::Result<(), Self::Error>> {
-            Poll::Ready(Ok(()))
-        }
-        fn call(&mut self, req: http::Request<B>) -> Self::Future {
-            match req.uri().path() {
-                "/tenure.v1.ClientService/Connect" => {
-                    #[allow(non_camel_case_types)]
-                    struct ConnectSvc<T: ClientService>(pub Arc<T>);
-                    impl<
-                        T: ClientService,
-                    > tonic::server::StreamingService<super::ConnectRequest>
-                    for ConnectSvc<T> {
-                        type Response = super::ConnectResponse;
-                        type ResponseStream = T::ConnectStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<
-                                tonic::Streaming<super::ConnectRequest>,
-                            >,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ClientService>::connect(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ConnectSvc(inner);
-                        let codec = crate::codec::Codec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/tenure.v1.ClientService/Stream" => {
-                    #[allow(non_camel_case_types)]
-                    struct StreamSvc<T: ClientService>(pub Arc<T>);
-                    impl<
-                        T: ClientService,
-                    > tonic::server::StreamingService<super::StreamRequest>
-                    for StreamSvc<T> {
-                        type Response = super::StreamResponse;
-                        type ResponseStream = T::StreamStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<
-                                tonic::Streaming<super::StreamRequest>,
-                            >,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ClientService>::stream(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = StreamSvc(inner);
-                        let codec = crate::codec::Codec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                _ => {
-                    Box::pin(async move {
-                        let mut response = http::Response::new(
-                            tonic::body::Body::default(),
-                        );
-                        let headers = response.headers_mut();
-                        headers
-                            .insert(
-                                tonic::Status::GRPC_STATUS,
-                                (tonic::Code::Unimplemented as i32).into(),
-                            );
-                        headers
-                            .insert(
-                                http::header::CONTENT_TYPE,
-                                tonic::metadata::GRPC_CONTENT_TYPE,
-                            );
-                        Ok(response)
-                    })
-                }
-            }
-        }
-    }
-    impl<T> Clone for ClientServiceServer<T> {
-        fn clone(&self) -> Self {
-            let inner = self.inner.clone();
-            Self {
-                inner,
-                accept_compression_encodings: self.accept_compression_encodings,
-                send_compression_encodings: self.send_compression_encodings,
-                max_decoding_message_size: self.max_decoding_message_size,
-                max_encoding_message_size: self.max_encoding_message_size,
-            }
-        }
-    }
-    /// Generated gRPC service name
-    pub const SERVICE_NAME: &str = "tenure.v1.ClientService";
-    impl<T> tonic::server::NamedService for ClientServiceServer<T> {
-        const NAME: &'static str = SERVICE_NAME;
-    }
-}
-/// Why a call was rejected. google.rpc.ErrorInfo.reason has the name without its prefix, with the domain "tenure" and
-/// the metadata named below. Callers decide by the reason, never by the text of the message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
-#[repr(i32)]
-pub enum ErrorReason {
-    /// Never sent.
-    Unspecified = 0,
-    /// A field is out of its bounds. INVALID_ARGUMENT, with google.rpc.BadRequest.
-    /// Metadata: "field", "bound". Example: {"field": "ttl", "bound": "500ms to 24h"}.
-    InvalidField = 1,
-    /// No session of this id is open: it never was, or it ended so long ago that the server no longer remembers it.
-    /// NOT_FOUND.
-    /// Metadata: "session_id". Example: {"session_id": "worker-7"}.
-    SessionNotFound = 2,
-    /// The session has ended. FAILED_PRECONDITION.
-    /// Metadata: "session_id", "end_reason". Example: {"session_id": "worker-7", "end_reason": "expired"}.
-    SessionEnded = 3,
-    /// The session does not hold the lock, and the token never belonged to it. FAILED_PRECONDITION.
-    /// Metadata: "name", "session_id", "holder" (absent if there is no holder).
-    /// Example: {"name": "nightly-report", "session_id": "worker-7", "holder": "worker-3"}.
-    NotHolder = 4,
-    /// The hold with this token has ended. FAILED_PRECONDITION.
-    /// Metadata: "name", "session_id", "token", "end_reason".
-    /// Example: {"name": "nightly-report", "session_id": "worker-7", "token": "41", "end_reason": "evicted"}.
-    HoldEnded = 5,
-    /// The session holds the lock under another token. FAILED_PRECONDITION.
-    /// Metadata: "name", "session_id", "token".
-    /// Example: {"name": "nightly-report", "session_id": "worker-7", "token": "41"}.
-    TokenMismatch = 6,
-    /// The session has a claim that shares some but not all names with the requested one, or has another mode.
-    /// FAILED_PRECONDITION.
-    /// Metadata: "name", "session_id". Example: {"name": "a", "session_id": "worker-7"}.
-    ClaimOverlap = 7,
-    /// The claim ended while its Acquire was waiting. ABORTED.
-    /// Metadata: "session_id", "end_reason". Example: {"session_id": "worker-7", "end_reason": "evicted"}.
-    ClaimEnded = 8,
-    /// The database cannot be reached, or the state of the session or the server changed during the call; nothing was
-    /// changed by it. UNAVAILABLE, with google.rpc.RetryInfo. The server's log has the cause.
-    /// Metadata: none.
-    StoreUnavailable = 9,
-    /// This server's lease has lapsed, so it accepts no renewals. UNAVAILABLE, with google.rpc.RetryInfo: retry at another
-    /// server.
-    /// Metadata: none.
-    LeaseLost = 10,
-    /// This server is shutting down. UNAVAILABLE, with google.rpc.RetryInfo: retry at another server. The call changed
-    /// nothing, with one exception: a waiting Acquire ends with this reason, and its claim (its place in the queue, or a
-    /// hold granted in the meantime) is kept for some seconds, for an Acquire of the same session at another server. As
-    /// the end of a stream, it says nothing about commands without a reply: they may have taken effect.
-    /// Metadata: none.
-    Draining = 11,
-    /// A limit of this server, or of the caller, is reached. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: something must
-    /// be released first.
-    /// Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
-    LimitReached = 12,
-    /// The session is not attached to this stream, or was attached elsewhere in the meantime. FAILED_PRECONDITION: attach
-    /// it.
-    /// Metadata: "session_id". Example: {"session_id": "worker-7"}.
-    NotAttached = 13,
-    /// The database did not reply in time, so it is unknown whether the change was made. UNAVAILABLE, with
-    /// google.rpc.RetryInfo: retry; repeating a request is safe if it names the session.
-    /// Metadata: none.
-    OutcomeUnknown = 14,
-    /// The limit stated by the caller differs from the lock's limit, or the caller requests more permits than the limit.
-    /// FAILED_PRECONDITION.
-    /// Metadata: "name", "limit" (the lock's), "asked". Example: {"name": "db", "limit": "5", "asked": "3"}.
-    LimitMismatch = 15,
-    /// Permits were requested without a limit, for a lock that has none. FAILED_PRECONDITION.
-    /// Metadata: "name". Example: {"name": "db"}.
-    LimitUnknown = 16,
-    /// The hold cannot be handed over: the lock has no holder or several, no waiter could follow, or the hold has a
-    /// minimum. FAILED_PRECONDITION.
-    /// Metadata: "name", "obstacle" (NOT_HELD, SEVERAL_HOLDERS, NO_WAITER, NOT_WAITING or MIN_HOLD).
-    /// Example: {"name": "leader", "obstacle": "NO_WAITER"}.
-    TransferImpossible = 17,
-    /// The holder has already been asked to hand over to another waiter. FAILED_PRECONDITION: retry later.
-    /// Metadata: "name", "token". Example: {"name": "leader", "token": "41"}.
-    TransferPending = 18,
-    /// The holder did not stop in time, and keeps the hold; or its hold ended in another way in the meantime. ABORTED.
-    /// Metadata: "name", "token". Example: {"name": "leader", "token": "41"}.
-    TransferNotConfirmed = 19,
-    /// The session does not lead the group, or not with this token: a leader whose session has ended is no longer the
-    /// leader, even after it has joined again. FAILED_PRECONDITION.
-    /// Metadata: "group", "session_id", "token", "leader" (the session that leads, absent if there is no leader).
-    /// Example: {"group": "throughput", "session_id": "worker-7", "token": "41", "leader": "worker-3"}.
-    NotLeader = 20,
-    /// The group has changed since the assignments were computed. ABORTED: compute them again.
-    /// Metadata: "group", "membership_revision", "config_revision" (the current revisions).
-    /// Example: {"group": "throughput", "membership_revision": "44", "config_revision": "12"}.
-    StaleAssignment = 21,
-    /// The current config is not the expected one. ABORTED: read it, and decide again.
-    /// Metadata: "group", "config_revision" (of the current config; "0" if there is none).
-    /// Example: {"group": "throughput", "config_revision": "12"}.
-    ConfigConflict = 22,
-    /// The session is not a member of the group, and did not leave it recently. FAILED_PRECONDITION.
-    /// Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
-    NotMember = 23,
-    /// This server is overloaded, or the caller exceeds its request rate. An overloaded server rejects calls that would
-    /// add load (acquire, open, join), and nothing was changed; renewals, and calls that release something, are still
-    /// accepted. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: retry later.
-    /// Metadata: none, or "limit" and "bound" of the request rate.
-    Overloaded = 24,
-    /// The session has since been attached by a request with a higher count: this request is late. FAILED_PRECONDITION: if
-    /// it is not late, continue counting from there.
-    /// Metadata: "session_id", "attachment" (the highest count recorded for the session).
-    /// Example: {"session_id": "worker-7", "attachment": "4"}.
-    LateAttachment = 25,
-    /// The caller is not authenticated. UNAUTHENTICATED: present a client certificate, or a token in the header
-    /// "authorization: Bearer TOKEN".
-    /// Metadata: "rule": credentials-required, bearer-token, known-token, token-algorithm, token-extension, token-key,
-    /// token-signature, token-issuer, token-audience, token-time, token-subject, certificate-name or certificate-valid.
-    /// Example: {"rule": "known-token"}.
-    Unauthenticated = 26,
-    /// The caller is not permitted to do this. PERMISSION_DENIED.
-    /// Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name" (the name concerned; a prefix ends
-    /// with a \*; empty: any name) and "namespace"; or session-owner, with "session_id": the session was opened by another
-    /// caller; or client-owner, with "client_id": the client has connected as another caller.
-    /// Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
-    PermissionDenied = 27,
-    /// Another program has opened the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or retry
-    /// when that session has ended; if its program is gone, it ends within its TTL or disconnect grace.
-    /// Metadata: "session_id". Example: {"session_id": "pod-0"}.
-    SessionInUse = 28,
-    /// A CancelAcquire for these names, or a CloseSession, has overtaken the call, and nothing was changed. ABORTED: retry
-    /// if the locks are still wanted.
-    /// Metadata: "session_id". Example: {"session_id": "worker-7"}.
-    AcquireCancelled = 29,
-    /// The session of the given opened_revision has ended, and another one of the same id is open. FAILED_PRECONDITION.
-    /// Metadata: "session_id", "opened_revision" (of the open session).
-    /// Example: {"session_id": "worker-7", "opened_revision": "41"}.
-    SessionReopened = 30,
-    /// A deadline passed before the reply: that of the call (grpc-timeout), or the server's for the message of a call
-    /// (10 s). The call may have taken effect. DEADLINE_EXCEEDED: retry with more time; repeating a request is safe if it
-    /// names the session.
-    /// Metadata: none.
-    DeadlineExceeded = 31,
-    /// The client has connected again since, with a higher epoch, or has ended. FAILED_PRECONDITION: if it did not, another
-    /// program uses its id; take a new one.
-    /// Metadata: "client_id". Example: {"client_id": "5e8c1f1a90b24c3f"}.
-    ClientSuperseded = 32,
-    /// The session is a member of the group already, by another membership. FAILED_PRECONDITION.
-    /// Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
-    MembershipOverlap = 33,
-}
-impl ErrorReason {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::Unspecified => "ERROR_REASON_UNSPECIFIED",
-            Self::InvalidField => "ERROR_REASON_INVALID_FIELD",
-            Self::SessionNotFound => "ERROR_REASON_SESSION_NOT_FOUND",
-            Self::SessionEnded => "ERROR_REASON_SESSION_ENDED",
-            Self::NotHolder => "ERROR_REASON_NOT_HOLDER",
-            Self::HoldEnded => "ERROR_REASON_HOLD_ENDED",
-            Self::TokenMismatch => "ERROR_REASON_TOKEN_MISMATCH",
-            Self::ClaimOverlap => "ERROR_REASON_CLAIM_OVERLAP",
-            Self::ClaimEnded => "ERROR_REASON_CLAIM_ENDED",
-            Self::StoreUnavailable => "ERROR_REASON_STORE_UNAVAILABLE",
-            Self::LeaseLost => "ERROR_REASON_LEASE_LOST",
-            Self::Draining => "ERROR_REASON_DRAINING",
-            Self::LimitReached => "ERROR_REASON_LIMIT_REACHED",
-            Self::NotAttached => "ERROR_REASON_NOT_ATTACHED",
-            Self::OutcomeUnknown => "ERROR_REASON_OUTCOME_UNKNOWN",
-            Self::LimitMismatch => "ERROR_REASON_LIMIT_MISMATCH",
-            Self::LimitUnknown => "ERROR_REASON_LIMIT_UNKNOWN",
-            Self::TransferImpossible => "ERROR_REASON_TRANSFER_IMPOSSIBLE",
-            Self::TransferPending => "ERROR_REASON_TRANSFER_PENDING",
-            Self::TransferNotConfirmed => "ERROR_REASON_TRANSFER_NOT_CONFIRMED",
-            Self::NotLeader => "ERROR_REASON_NOT_LEADER",
-            Self::StaleAssignment => "ERROR_REASON_STALE_ASSIGNMENT",
-            Self::ConfigConflict => "ERROR_REASON_CONFIG_CONFLICT",
-            Self::NotMember => "ERROR_REASON_NOT_MEMBER",
-            Self::Overloaded => "ERROR_REASON_OVERLOADED",
-            Self::LateAttachment => "ERROR_REASON_LATE_ATTACHMENT",
-            Self::Unauthenticated => "ERROR_REASON_UNAUTHENTICATED",
-            Self::PermissionDenied => "ERROR_REASON_PERMISSION_DENIED",
-            Self::SessionInUse => "ERROR_REASON_SESSION_IN_USE",
-            Self::AcquireCancelled => "ERROR_REASON_ACQUIRE_CANCELLED",
-            Self::SessionReopened => "ERROR_REASON_SESSION_REOPENED",
-            Self::DeadlineExceeded => "ERROR_REASON_DEADLINE_EXCEEDED",
-            Self::ClientSuperseded => "ERROR_REASON_CLIENT_SUPERSEDED",
-            Self::MembershipOverlap => "ERROR_REASON_MEMBERSHIP_OVERLAP",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "ERROR_REASON_UNSPECIFIED" => Some(Self::Unspecified),
-            "ERROR_REASON_INVALID_FIELD" => Some(Self::InvalidField),
-            "ERROR_REASON_SESSION_NOT_FOUND" => Some(Self::SessionNotFound),
-            "ERROR_REASON_SESSION_ENDED" => Some(Self::SessionEnded),
-            "ERROR_REASON_NOT_HOLDER" => Some(Self::NotHolder),
-            "ERROR_REASON_HOLD_ENDED" => Some(Self::HoldEnded),
-            "ERROR_REASON_TOKEN_MISMATCH" => Some(Self::TokenMismatch),
-            "ERROR_REASON_CLAIM_OVERLAP" => Some(Self::ClaimOverlap),
-            "ERROR_REASON_CLAIM_ENDED" => Some(Self::ClaimEnded),
-            "ERROR_REASON_STORE_UNAVAILABLE" => Some(Self::StoreUnavailable),
-            "ERROR_REASON_LEASE_LOST" => Some(Self::LeaseLost),
-            "ERROR_REASON_DRAINING" => Some(Self::Draining),
-            "ERROR_REASON_LIMIT_REACHED" => Some(Self::LimitReached),
-            "ERROR_REASON_NOT_ATTACHED" => Some(Self::NotAttached),
-            "ERROR_REASON_OUTCOME_UNKNOWN" => Some(Self::OutcomeUnknown),
-            "ERROR_REASON_LIMIT_MISMATCH" => Some(Self::LimitMismatch),
-            "ERROR_REASON_LIMIT_UNKNOWN" => Some(Self::LimitUnknown),
-            "ERROR_REASON_TRANSFER_IMPOSSIBLE" => Some(Self::TransferImpossible),
-            "ERROR_REASON_TRANSFER_PENDING" => Some(Self::TransferPending),
-            "ERROR_REASON_TRANSFER_NOT_CONFIRMED" => Some(Self::TransferNotConfirmed),
-            "ERROR_REASON_NOT_LEADER" => Some(Self::NotLeader),
-            "ERROR_REASON_STALE_ASSIGNMENT" => Some(Self::StaleAssignment),
-            "ERROR_REASON_CONFIG_CONFLICT" => Some(Self::ConfigConflict),
-            "ERROR_REASON_NOT_MEMBER" => Some(Self::NotMember),
-            "ERROR_REASON_OVERLOADED" => Some(Self::Overloaded),
-            "ERROR_REASON_LATE_ATTACHMENT" => Some(Self::LateAttachment),
-            "ERROR_REASON_UNAUTHENTICATED" => Some(Self::Unauthenticated),
-            "ERROR_REASON_PERMISSION_DENIED" => Some(Self::PermissionDenied),
-            "ERROR_REASON_SESSION_IN_USE" => Some(Self::SessionInUse),
-            "ERROR_REASON_ACQUIRE_CANCELLED" => Some(Self::AcquireCancelled),
-            "ERROR_REASON_SESSION_REOPENED" => Some(Self::SessionReopened),
-            "ERROR_REASON_DEADLINE_EXCEEDED" => Some(Self::DeadlineExceeded),
-            "ERROR_REASON_CLIENT_SUPERSEDED" => Some(Self::ClientSuperseded),
-            "ERROR_REASON_MEMBERSHIP_OVERLAP" => Some(Self::MembershipOverlap),
-            _ => None,
-        }
-    }
-}
-/// One run of a server.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct Server {
-    /// The server's id, a number generated at each start: the "home" of sessions.
-    #[prost(uint64, tag = "1")]
-    pub id: u64,
-    /// The server's display name: its host name, unless configured otherwise.
-    #[prost(string, tag = "2")]
-    pub label: ::prost::alloc::string::String,
-    /// The address at which the other servers reach it, as host and port. Empty: none.
-    #[prost(string, tag = "3")]
-    pub address: ::prost::alloc::string::String,
-    /// Whether it is the replying server.
-    #[prost(bool, tag = "4")]
-    pub answering: bool,
-    /// Whether it is marked dead: it does not return under this id.
-    #[prost(bool, tag = "5")]
-    pub dead: bool,
-    /// How long the others wait for a heartbeat of it before they mark it dead and adopt its sessions.
-    #[prost(message, optional, tag = "6")]
-    pub lease: ::core::option::Option<::prost_types::Duration>,
-    /// The time since the replying server saw its last heartbeat; for the replying server itself, since it sent the last
-    /// one that was committed. A lease has at least twenty heartbeats. Unset if the server is marked dead, or sends no
-    /// heartbeats because its file has one owner.
-    #[prost(message, optional, tag = "7")]
-    pub since_heartbeat: ::core::option::Option<::prost_types::Duration>,
-    /// The number of sessions of the namespace whose renewals it accepts. Includes minimum holds of ended sessions.
-    #[prost(uint64, tag = "8")]
-    pub sessions: u64,
-    /// Why the replying server could not reach it at its address at the last attempt; attempts are made every few seconds.
-    /// Empty if it was reached, or not tried yet. No call fails because of this, but servers that cannot reach each other
-    /// are slower together: the address must be one at which the others reach it.
-    #[prost(string, tag = "9")]
-    pub unreachable: ::prost::alloc::string::String,
-}
-/// Requests the servers.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct ListServersRequest {
-    /// The namespace whose sessions are counted: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
-    #[prost(string, tag = "1")]
-    pub namespace: ::prost::alloc::string::String,
-}
-/// The reply to ListServers.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct ListServersResponse {
-    /// The servers, by label and id.
-    #[prost(message, repeated, tag = "1")]
-    pub servers: ::prost::alloc::vec::Vec<Server>,
-    /// The namespace's revision.
-    #[prost(uint64, tag = "2")]
-    pub revision: u64,
-    /// How long the database took for the last heartbeat of the replying server: a short write and a short read, over a
-    /// connection used for nothing else.
-    #[prost(message, optional, tag = "3")]
-    pub heartbeat_took: ::core::option::Option<::prost_types::Duration>,
-    /// The remaining time of the replying server's own lease: while it lasts, the server replies to renewals, even if the
-    /// database is unavailable. Unset if the lease never ends, because the server's file has one owner.
-    #[prost(message, optional, tag = "4")]
-    pub lease_left: ::core::option::Option<::prost_types::Duration>,
-}
-/// Generated client implementations.
-pub mod server_service_client {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    use tonic::codegen::http::Uri;
-    /// The servers, for operators: which are present, which sessions they serve, and the state of the database.
-    #[derive(Debug, Clone)]
-    pub struct ServerServiceClient<T> {
-        inner: tonic::client::Grpc<T>,
-    }
-    impl<T> ServerServiceClient<T>
-    where
-        T: tonic::client::GrpcService<tonic::body::Body>,
-        T::Error: Into<StdError>,
-        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
-        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
-    {
-        pub fn new(inner: T) -> Self {
-            let inner = tonic::client::Grpc::new(inner);
-            Self { inner }
-        }
-        pub fn with_origin(inner: T, origin: Uri) -> Self {
-            let inner = tonic::client::Grpc::with_origin(inner, origin);
-            Self { inner }
-        }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> ServerServiceClient<InterceptedService<T, F>>
-        where
-            F: tonic::service::Interceptor,
-            T::ResponseBody: Default,
-            T: tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-                Response = http::Response<
-                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
-                >,
-            >,
-            <T as tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
-        {
-            ServerServiceClient::new(InterceptedService::new(inner, interceptor))
-        }
-        /// Compress requests with the given encoding.
-        ///
-        /// This requires the server to support it otherwise it might respond with an
-        /// error.
-        #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.send_compressed(encoding);
-            self
-        }
-        /// Enable decompressing responses.
-        #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.accept_compressed(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_decoding_message_size(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_encoding_message_size(limit);
-            self
-        }
-        /// Lists the servers on this database, as the replying server sees them: the live ones, and the dead ones whose
-        /// sessions have not been adopted yet.
-        pub async fn list_servers(
-            &mut self,
-            request: impl tonic::IntoRequest<super::ListServersRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListServersResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = crate::codec::Codec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/tenure.v1.ServerService/ListServers",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("tenure.v1.ServerService", "ListServers"));
-            self.inner.unary(req, path, codec).await
-        }
-    }
-}
-/// Generated server implementations.
-pub mod server_service_server {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    /// Generated trait containing gRPC methods that should be implemented for use with ServerServiceServer.
-    #[async_trait]
-    pub trait ServerService: std::marker::Send + std::marker::Sync + 'static {
-        /// Lists the servers on this database, as the replying server sees them: the live ones, and the dead ones whose
-        /// sessions have not been adopted yet.
-        async fn list_servers(
-            &self,
-            request: tonic::Request<super::ListServersRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListServersResponse>,
-            tonic::Status,
-        >;
-    }
-    /// The servers, for operators: which are present, which sessions they serve, and the state of the database.
-    #[derive(Debug)]
-    pub struct ServerServiceServer<T> {
-        inner: Arc<T>,
-        accept_compression_encodings: EnabledCompressionEncodings,
-        send_compression_encodings: EnabledCompressionEncodings,
-        max_decoding_message_size: Option<usize>,
-        max_encoding_message_size: Option<usize>,
-    }
-    impl<T> ServerServiceServer<T> {
-        pub fn new(inner: T) -> Self {
-            Self::from_arc(Arc::new(inner))
-        }
-        pub fn from_arc(inner: Arc<T>) -> Self {
-            Self {
-                inner,
-                accept_compression_encodings: Default::default(),
-                send_compression_encodings: Default::default(),
-                max_decoding_message_size: None,
-                max_encoding_message_size: None,
-            }
-        }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> InterceptedService<Self, F>
-        where
-            F: tonic::service::Interceptor,
-        {
-            InterceptedService::new(Self::new(inner), interceptor)
-        }
-        /// Enable decompressing requests with the given encoding.
-        #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.accept_compression_encodings.enable(encoding);
-            self
-        }
-        /// Compress responses with the given encoding, if the client supports it.
-        #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.send_compression_encodings.enable(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.max_decoding_message_size = Some(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.max_encoding_message_size = Some(limit);
-            self
-        }
-    }
-    impl<T, B> tonic::codegen::Service<http::Request<B>> for ServerServiceServer<T>
-    where
-        T: ServerService,
-        B: Body + std::marker::Send + 'static,
-        B::Error: Into<StdError> + std::marker::Send + 'static,
-    {
-        type Response = http::Response<tonic::body::Body>;
-        type Error = std::convert::Infallible;
-        type Future = BoxFuture<Self::Response, Self::Error>;
-        fn poll_ready(
-            &mut self,
-            _cx: &mut Context<'_>,
-        ) -> Poll<std::result::Result<(), Self::Error>> {
-            Poll::Ready(Ok(()))
-        }
-        fn call(&mut self, req: http::Request<B>) -> Self::Future {
-            match req.uri().path() {
-                "/tenure.v1.ServerService/ListServers" => {
-                    #[allow(non_camel_case_types)]
-                    struct ListServersSvc<T: ServerService>(pub Arc<T>);
-                    impl<
-                        T: ServerService,
-                    > tonic::server::UnaryService<super::ListServersRequest>
-                    for ListServersSvc<T> {
-                        type Response = super::ListServersResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ListServersRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ServerService>::list_servers(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ListServersSvc(inner);
-                        let codec = crate::codec::Codec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                _ => {
-                    Box::pin(async move {
-                        let mut response = http::Response::new(
-                            tonic::body::Body::default(),
-                        );
-                        let headers = response.headers_mut();
-                        headers
-                            .insert(
-                                tonic::Status::GRPC_STATUS,
-                                (tonic::Code::Unimplemented as i32).into(),
-                            );
-                        headers
-                            .insert(
-                                http::header::CONTENT_TYPE,
-                                tonic::metadata::GRPC_CONTENT_TYPE,
-                            );
-                        Ok(response)
-                    })
-                }
-            }
-        }
-    }
-    impl<T> Clone for ServerServiceServer<T> {
-        fn clone(&self) -> Self {
-            let inner = self.inner.clone();
-            Self {
-                inner,
-                accept_compression_encodings: self.accept_compression_encodings,
-                send_compression_encodings: self.send_compression_encodings,
-                max_decoding_message_size: self.max_decoding_message_size,
-                max_encoding_message_size: self.max_encoding_message_size,
-            }
-        }
-    }
-    /// Generated gRPC service name
-    pub const SERVICE_NAME: &str = "tenure.v1.ServerService";
-    impl<T> tonic::server::NamedService for ServerServiceServer<T> {
         const NAME: &'static str = SERVICE_NAME;
     }
 }

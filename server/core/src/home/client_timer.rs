@@ -14,7 +14,7 @@ use crate::ascending::Ascending;
 use crate::client::Client;
 use crate::command::Command;
 use crate::map::Map;
-use crate::model::{Revision, SessionSpec};
+use crate::model::Revision;
 use crate::names::Text;
 use crate::table::Table;
 
@@ -119,12 +119,8 @@ impl Home {
     pub fn pause(&mut self, client: &Text, number: u64, now: Tick) -> bool {
         let Some(session) = self.session_of(client, number) else { return false };
         let Some(timer) = self.sessions.get_mut(&session).filter(|timer| timer.runs) else { return true };
-        let floor = floor(&self.floors, &self.clients, timer);
-        timer.pause(floor);
-        let ttl = timer.ttl().into();
-        if let Some(client) = self.clients.get_mut(client) {
-            client.stop_running(ttl);
-        }
+        timer.pause(floor(&self.floors, &self.clients, timer));
+        self.stop_with_client(&session);
         self.schedule(&session, now);
         true
     }
@@ -158,7 +154,9 @@ impl Home {
         };
         self.schedule_client(client, now);
         for session in sessions.iter().filter(|_| by_client) {
-            self.disconnect(session, None, now);
+            if self.sessions.get_mut(session).is_some_and(|timer| timer.disconnect(now)) {
+                self.schedule(session, now);
+            }
         }
     }
 
@@ -172,7 +170,7 @@ impl Home {
         for session in client.sessions().filter_map(|session| table.session(session)) {
             // Those that were opened after the client connected are observed then.
             if session.opened < moved {
-                self.insert_declared(&session.spec, session.opened, now);
+                self.insert_session(&session.spec, session.opened, now);
                 for claim in table.claims_of(session).filter(|claim| claim.id < moved) {
                     if claim.token().is_some() {
                         self.record_hold(claim.id, &claim.spec.session, now);
@@ -221,18 +219,8 @@ impl Home {
         }
     }
 
-    /// Inserts or renews the session of a client at home here.
-    pub(super) fn insert_declared(&mut self, spec: &SessionSpec, opened: Revision, now: Tick) {
-        self.enter_session(&spec.id, opened, spec.ttl, spec.disconnect_grace, now);
-        self.set_client(spec);
-        if let Some(timer) = self.sessions.get_mut(&spec.id) {
-            timer.reconnect();
-        }
-        self.run_with_client(&spec.id, now);
-    }
-
     /// Renews a session with its client from now on.
-    fn run_with_client(&mut self, session: &Text, now: Tick) {
+    pub(super) fn run_with_client(&mut self, session: &Text, now: Tick) {
         let Some(timer) = self.sessions.get_mut(session) else { return };
         let Some(id) = timer.client.clone() else { return };
         let Some(client) = self.clients.get_mut(&id) else { return };
@@ -250,6 +238,15 @@ impl Home {
             self.schedule(session, now);
         }
         self.schedule_client(&id, now);
+    }
+
+    /// A session is no longer renewed with its client.
+    pub(super) fn stop_with_client(&mut self, session: &Text) {
+        let Some(timer) = self.sessions.get_mut(session).filter(|timer| timer.runs) else { return };
+        timer.runs = false;
+        if let Some(client) = timer.client.as_ref().and_then(|client| self.clients.get_mut(client)) {
+            client.stop_running(timer.ttl().into());
+        }
     }
 
     /// The client whose timer counts the time of a session.
@@ -286,11 +283,7 @@ impl Home {
             let Some(timer) = self.sessions.get_mut(&session) else { continue };
             let floor = floor(&self.floors, &self.clients, timer);
             if timer.check(floor, now).is_err() {
-                timer.runs = false;
-                let ttl = timer.ttl().into();
-                if let Some(client) = self.clients.get_mut(client) {
-                    client.stop_running(ttl);
-                }
+                self.stop_with_client(&session);
             }
             // Its own timer reports its end, or counts the rest of its time.
             self.schedule(&session, now);
@@ -339,7 +332,7 @@ impl Home {
     /// The client that has declared a session at home here, and the number by which it did.
     #[must_use]
     pub fn declared_by(&self, session: &str) -> Option<(&Text, u64)> {
-        let timer = self.sessions.get(session).filter(|timer| timer.declared > 0)?;
+        let timer = self.sessions.get(session)?;
         Some((timer.client.as_ref()?, timer.declared))
     }
 
@@ -350,7 +343,7 @@ impl Home {
 
     /// Whether a session is that of a client which is not connected at present.
     pub(super) fn is_of_disconnected(&self, session: &Text) -> bool {
-        let timer = self.sessions.get(session).filter(|timer| timer.declared > 0);
+        let timer = self.sessions.get(session);
         let client = timer.and_then(|timer| timer.client.as_ref()).and_then(|client| self.clients.get(client));
         client.is_some_and(|client| client.link != Link::Connected)
     }

@@ -42,7 +42,9 @@ impl Home {
         let floor = floor(&self.floors, &self.clients, timer);
         match timer.check(floor, now) {
             Err(RenewError::Ended(reason)) => {
-                Some(Command::EndSession { session, opened: timer.opened, home: self.me, reason })
+                let opened = timer.opened;
+                self.stop_with_client(&session);
+                Some(Command::EndSession { session, opened, home: self.me, reason })
             }
             _ => {
                 match self.counted_by(&session, now) {

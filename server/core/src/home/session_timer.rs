@@ -4,34 +4,30 @@ use std::time::Duration;
 
 use super::nanos::Nanos;
 use super::pauses::Pauses;
-use super::{RenewError, StreamId, Tick};
+use super::{RenewError, Tick};
 use crate::end::EndReason;
-use crate::model::Revision;
+use crate::model::{Revision, SessionSpec};
 use crate::names::Text;
 
 /// The timer of a session at home here.
 #[derive(Debug, Default)]
 pub(super) struct SessionTimer {
     pub(super) opened: Revision,
-    /// The highest attachment count that its client has reported.
-    pub(super) attachment: u64,
     /// The authenticated identity that opened it; `None`: no authentication was required.
     pub(super) identity: Option<Text>,
-    /// The program that opened it; `None`: programs are not compared.
+    /// The client that has declared it; `None`: it was opened by a call.
     pub(super) client: Option<Text>,
-    /// The number by which that client has declared it; 0: it was opened by a call.
+    /// The number by which that client has declared it.
     pub(super) declared: u64,
     /// Whether it is renewed with that client. Otherwise it is paused, or its time is up.
     pub(super) runs: bool,
     ttl: Nanos,
-    /// Applies to streams that it is attached to from now on.
     disconnect_grace: Option<Nanos>,
     renewed: Nanos,
     /// The expiry promised before its TTL was changed: the new TTL does not end it earlier.
     promised_expiry: Nanos,
-    /// The expiry promised to callers without a stream: it lives at least until then, whatever happens to its stream.
-    call_expiry: Nanos,
-    stream: StreamState,
+    /// Since when its client has been disconnected, by its own side.
+    disconnected: Option<Nanos>,
     /// The reason for its end, once its time was up. From then on nothing renews it.
     pub(super) ended: Option<EndReason>,
     pub(super) pauses: Pauses,
@@ -39,72 +35,43 @@ pub(super) struct SessionTimer {
     pub(super) due: Nanos,
 }
 
-/// The link between a session and its client.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum StreamState {
-    /// No stream of it is known here: only the TTL counts.
-    #[default]
-    None,
-    /// A stream, and the grace in force when it was attached: its client relies on that one.
-    Attached { stream: StreamId, grace: Option<Nanos> },
-    /// Its stream has broken.
-    Disconnected { since: Nanos, grace: Nanos },
-}
-
 impl SessionTimer {
     /// A session that arrived here at `now`.
-    pub(super) fn new(opened: Revision, ttl: Duration, disconnect_grace: Option<Duration>, now: Tick) -> Self {
-        let disconnect_grace = disconnect_grace.map(Nanos::from);
-        Self { opened, ttl: ttl.into(), disconnect_grace, renewed: now.into(), ..Self::default() }
+    pub(super) fn new(spec: &SessionSpec, opened: Revision, now: Tick) -> Self {
+        Self {
+            opened,
+            identity: spec.identity.clone(),
+            client: spec.client.clone(),
+            declared: spec.declared,
+            ttl: spec.ttl.into(),
+            disconnect_grace: spec.disconnect_grace.map(Nanos::from),
+            renewed: now.into(),
+            ..Self::default()
+        }
     }
 
-    /// Attaches it anew, with this TTL and disconnect grace from now on.
-    pub(super) fn update(&mut self, ttl: Duration, disconnect_grace: Option<Duration>, floor: Tick, now: Tick) {
+    /// Renews it, with this TTL from now on. Its client is connected.
+    pub(super) fn update(&mut self, ttl: Duration, floor: Tick, now: Tick) {
         self.promised_expiry = self.expiry(floor.into());
         self.renew(now);
-        self.ttl = ttl.into();
-        self.disconnect_grace = disconnect_grace.map(Nanos::from);
-        self.ended = None;
+        (self.ttl, self.ended, self.disconnected) = (ttl.into(), None, None);
     }
 
     pub(super) fn ttl(&self) -> Duration {
         self.ttl.into()
     }
 
-    pub(super) fn disconnect_grace(&self) -> Option<Duration> {
-        self.disconnect_grace.map(Duration::from)
-    }
-
     pub(super) fn renewed(&self) -> Tick {
         self.renewed.into()
     }
 
-    pub(super) fn stream(&self) -> Option<StreamId> {
-        match self.stream {
-            StreamState::Attached { stream, .. } => Some(stream),
-            StreamState::None | StreamState::Disconnected { .. } => None,
+    /// Starts its disconnect grace. Returns whether it has one that was not started before.
+    pub(super) fn disconnect(&mut self, now: Tick) -> bool {
+        let starts = self.disconnect_grace.is_some() && self.disconnected.is_none();
+        if starts {
+            self.disconnected = Some(now.into());
         }
-    }
-
-    /// Attaches it to a stream. Returns whether it has a disconnect grace.
-    pub(super) fn attach(&mut self, stream: StreamId) -> bool {
-        let grace = self.disconnect_grace;
-        self.stream = StreamState::Attached { stream, grace };
-        grace.is_some()
-    }
-
-    /// Starts its disconnect grace, if this is the stream that it was attached to, or was to be attached to. Returns
-    /// whether it did.
-    pub(super) fn disconnect(&mut self, stream: Option<StreamId>, now: Tick) -> bool {
-        let grace = match (self.stream, stream) {
-            (StreamState::Attached { stream: at, grace }, Some(stream)) if stream == at => grace,
-            (StreamState::None, None) => self.disconnect_grace,
-            _ => None,
-        };
-        if let Some(grace) = grace {
-            self.stream = StreamState::Disconnected { since: now.into(), grace };
-        }
-        grace.is_some()
+        starts
     }
 
     pub(super) fn renew(&mut self, now: Tick) {
@@ -113,24 +80,9 @@ impl SessionTimer {
         self.renewed = now;
     }
 
-    /// Renews it for a caller without a stream. If its stream has broken, its client has reconnected without one.
-    pub(super) fn renew_by_call(&mut self, now: Tick) {
-        self.renew(now);
-        self.call_expiry = self.renewed + self.ttl;
-        if let StreamState::Disconnected { .. } = self.stream {
-            self.stream = StreamState::None;
-        }
-    }
-
-    /// Its client has connected again.
-    pub(super) fn reconnect(&mut self) {
-        self.stream = StreamState::None;
-    }
-
     /// Counts its TTL from its last renewal on, which was at `floor` if that is later.
     pub(super) fn pause(&mut self, floor: Tick) {
         self.renewed = self.renewed.max(floor.into());
-        self.runs = false;
     }
 
     /// When its TTL ends, counted from `floor` at the earliest.
@@ -142,9 +94,9 @@ impl SessionTimer {
     pub(super) fn deadline(&self, floor: Tick) -> Nanos {
         let floor = Nanos::from(floor);
         let expiry = self.expiry(floor);
-        match self.stream {
-            StreamState::Disconnected { since, grace } => expiry.min(since.max(floor) + grace).max(self.call_expiry),
-            StreamState::None | StreamState::Attached { .. } => expiry.max(self.call_expiry),
+        match self.disconnected.zip(self.disconnect_grace) {
+            Some((since, grace)) => expiry.min(since.max(floor) + grace),
+            None => expiry,
         }
     }
 

@@ -3,21 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::command::{Acquire, Origin, Outcome};
+use crate::command::{Acquire, Outcome};
 use crate::event::Event;
 use crate::model::{
-    AskedMode, Attached, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, Mode, Rank, Revision, ServerId, Session,
-    claim_bytes, no_labels,
+    AskedMode, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, Mode, Rank, Revision, Session, claim_bytes, no_labels,
 };
 use crate::names::Text;
 use crate::rejection::Rejection;
 use crate::table::Table;
-use crate::table::decide::{Decision, Events, attached};
+use crate::table::decide::{Decision, Events, moved};
 
 impl Acquire {
     /// The parameters of this session's claim. Texts that are equal to existing ones are shared.
     fn of(self, session: &Session, mode: Mode) -> ClaimSpec {
-        let waiting_server = self.waiting_server(session.spec.home);
+        let waiting_server = Some(self.home);
         let Session { spec, opened, .. } = session;
         let Self { names, priority, metadata, min_hold, .. } = self;
         let (session, owner) = (spec.id.clone(), spec.owner.clone());
@@ -29,21 +28,6 @@ impl Acquire {
     /// The size that the claim of this session will have.
     fn message_bytes(&self, session: &Session) -> usize {
         claim_bytes([&session.spec.id, &session.spec.owner], &self.names, &self.metadata)
-    }
-
-    /// The server at which a claim requested at this home is awaited.
-    fn waiting_server(&self, home: ServerId) -> Option<ServerId> {
-        match self.origin {
-            Origin::Call { .. } => Some(home),
-            Origin::Stream { .. } => None,
-        }
-    }
-
-    fn attached(&self) -> Option<Attached> {
-        match self.origin {
-            Origin::Call { .. } => None,
-            Origin::Stream { attached } => attached,
-        }
     }
 }
 
@@ -74,22 +58,18 @@ impl Table {
                     // A failed try leaves no trace, not even a session.
                     return Ok(Outcome::Busy { blocker: blocker.clone(), ttl: None, opened: None });
                 }
-                self.open(session, opening, home, 0, None, decided);
+                self.open(session, opening, home, decided);
                 (None, mode)
             }
-            (Some(found), _) if request.attached().is_some() && found.spec.home != home => {
-                return Err(Rejection::SessionMoved(session.clone()));
-            }
             (Some(found), opening) => {
-                self.check_attached(found, request.attached())?;
                 let own = self.own_claim(found, &request)?.cloned();
                 if own.is_none() {
                     check_room(found, request.message_bytes(found))?;
                 }
                 let mode =
                     own.as_ref().map_or_else(|| self.mode(&request.names, request.mode), |own| Ok(own.spec.mode))?;
-                if let Some(attached) = attached(found, home, opening.as_ref(), 0) {
-                    self.emit(attached, decided);
+                if let Some(moved) = moved(found, home, opening.map(|opening| opening.ttl)) {
+                    self.emit(moved, decided);
                 }
                 (own, mode)
             }
@@ -97,11 +77,9 @@ impl Table {
         let found = self.find_session(session)?;
         let (ttl, opened) = (found.spec.ttl, found.opened);
         if let Some(own) = own {
-            let at = request.waiting_server(home);
             let anew = Arc::new(request.of(found, mode));
             // For a hold, only the server that granted it knows whether its call received a reply.
-            let moves = own.state == ClaimState::Waiting || at.is_none();
-            let own = if moves { self.await_at(own, at, decided) } else { own };
+            let own = if own.state == ClaimState::Waiting { self.await_at(own, Some(home), decided) } else { own };
             return Ok(self.confirm(own, anew, ttl, decided));
         }
         let blocker = self.blocker(&request.names, mode, rank).cloned();
@@ -148,7 +126,7 @@ impl Table {
 
     /// Whether the session cancelled the requested claim, or was closed, after a server had received the call.
     fn was_cancelled(&self, session: &Text, opens: bool, request: &Acquire) -> bool {
-        let Origin::Call { received } = request.origin else { return false };
+        let received = request.received;
         let was_closed = opens && !self.sessions.contains_key(session) && self.memory.closed_after(session, received);
         let was_cancelled = self.memory.cancelled_after(session, &request.names, received);
         was_closed || was_cancelled

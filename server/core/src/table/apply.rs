@@ -42,11 +42,8 @@ impl Table {
         self.remember(revision, event);
         match event {
             Event::SessionOpened(spec) => self.admit(Session::new((**spec).clone(), revision)),
-            Event::SessionAttached { session, home, ttl, disconnect_grace, attachment, .. } => {
-                self.alter_session(session, |spec| {
-                    (spec.home, spec.attachment) = (*home, *attachment);
-                    (spec.ttl, spec.disconnect_grace) = (*ttl, *disconnect_grace);
-                });
+            Event::SessionMoved { session, home, ttl, .. } => {
+                self.alter_session(session, |spec| (spec.home, spec.ttl) = (*home, *ttl));
             }
             Event::SessionEnded { session, .. } => self.dismiss(session),
             Event::ClientConnected { client, epoch, home, identity } => {

@@ -232,12 +232,12 @@ impl Table {
             Some(_) => return Err(Absence::Ended(None)),
             None => {}
         }
-        let DeclaredSession { id, opening } = opening.ok_or(Absence::Ended(None))?;
+        let DeclaredSession { id, disconnect_grace, opening } = opening.ok_or(Absence::Ended(None))?;
         if self.sessions.contains_key(&id) {
             return Err(Absence::Rejected(Rejection::SessionInUse(id)));
         }
         self.check_session_limit(client.actor)?;
-        let Opening { ttl, disconnect_grace, owner, metadata, .. } = opening;
+        let Opening { ttl, owner, metadata, .. } = opening;
         let (home, identity, by) = (client.home, client.identity.clone(), Some(client.id.clone()));
         let spec = SessionSpec {
             id: id.clone(),
@@ -246,7 +246,6 @@ impl Table {
             owner,
             metadata,
             home,
-            attachment: 0,
             identity,
             client: by,
             declared: number,
@@ -338,7 +337,7 @@ impl Table {
     /// Remembers why a client has lost what it has declared in a session, unless it has withdrawn that itself.
     pub(super) fn remember_item(&mut self, session: &Text, number: u64, reason: EndReason) {
         let found = self.sessions.get(session).filter(|_| number > 0);
-        if let Some(client) = found.and_then(|found| found.spec.declared_by())
+        if let Some(client) = found.and_then(|found| found.spec.client.as_ref())
             && !matches!(reason, EndReason::Released | EndReason::Closed)
         {
             self.memory.item_ended(client, number, reason);
@@ -437,7 +436,7 @@ impl Table {
 
     /// A membership, as an item of the client that has declared its session.
     pub(super) fn set_membership_item(&mut self, session: &Text, group: &Text, number: u64, has: bool) {
-        let client = self.sessions.get(session).and_then(|found| found.spec.declared_by()).cloned();
+        let client = self.sessions.get(session).and_then(|found| found.spec.client.as_ref()).cloned();
         let membership = || Item::Membership(Box::new(Membership { session: session.clone(), group: group.clone() }));
         self.set_item(client.as_ref(), number, has.then(membership));
     }

@@ -1,14 +1,13 @@
 //! Deciding: turns commands into events, and applies those to the table provisionally.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::command::{Acquire, Actor, Command, FEW_CLAIM_BYTES, Outcome, Request};
 use crate::end::{EndReason, Eviction};
 use crate::event::{Event, Recorded};
 use crate::group::GroupCommand;
-use crate::model::{
-    Attached, Claim, ClaimSpec, ClaimState, Metadata, Opening, Revision, ServerId, Session, SessionSpec,
-};
+use crate::model::{Claim, ClaimSpec, ClaimState, Metadata, Opening, Revision, ServerId, Session, SessionSpec};
 use crate::names::{Names, Text};
 use crate::rejection::Rejection;
 use crate::table::acquire::check_room;
@@ -36,33 +35,26 @@ impl Table {
     fn carry_out(&mut self, command: Command, actor: Option<&Actor>, decided: &mut Events) -> Decision {
         self.check_undeclared(&command)?;
         match command {
-            Command::OpenSession { session, opening, home, attachment, client } => {
+            Command::OpenSession { session, opening, home } => {
                 if self.sessions.contains_key(&session) {
-                    self.check_client(&session, client.as_ref())?;
-                    self.attach_session(&session, home, Some(&opening), attachment, decided)?;
+                    self.move_session(&session, home, Some(opening.ttl), decided)?;
                 } else {
-                    self.open(&session, opening, home, attachment, client, decided);
+                    self.open(&session, opening, home, decided);
                 }
                 return self.open_session(&session);
             }
-            Command::AttachSession { session, home, attachment, client } => {
-                self.check_client(&session, client.as_ref())?;
-                self.attach_session(&session, home, None, attachment, decided)?;
+            Command::MoveSession { session, home } => {
+                self.move_session(&session, home, None, decided)?;
                 return self.open_session(&session);
             }
-            Command::CloseSession { session, client } => {
-                // If not, the session that the program means has already ended.
-                if self.check_client(&session, client.as_ref()).is_ok() {
-                    self.end_session(&session, EndReason::Closed, decided);
-                }
-            }
+            Command::CloseSession { session } => self.end_session(&session, EndReason::Closed, decided),
             Command::EndSession { session, opened, home, reason } => {
                 if self.sessions.get(&session).is_some_and(|found| found.opened == opened && found.spec.home == home) {
                     self.end_session(&session, reason, decided);
                 }
             }
             Command::Acquire(request) => return self.acquire(request, decided),
-            Command::CancelAcquire { session, attached, names } => self.cancel(&session, attached, &names, decided)?,
+            Command::CancelAcquire { session, names } => self.cancel(&session, &names, decided)?,
             Command::EndWait { claim, home } => return Ok(self.end_wait(claim, home, decided)),
             Command::Abandon { claim, home } => self.abandon(claim, home, decided),
             Command::Acknowledge { claim } => {
@@ -106,19 +98,10 @@ impl Table {
         Ok(Outcome::Done)
     }
 
-    pub(super) fn open(
-        &mut self,
-        session: &Text,
-        opening: Opening,
-        home: ServerId,
-        attachment: u64,
-        client: Option<Text>,
-        decided: &mut Events,
-    ) {
-        let Opening { ttl, disconnect_grace, owner, metadata, identity } = opening;
-        let id = session.clone();
-        let spec =
-            SessionSpec { id, ttl, disconnect_grace, owner, metadata, home, attachment, identity, client, declared: 0 };
+    pub(super) fn open(&mut self, session: &Text, opening: Opening, home: ServerId, decided: &mut Events) {
+        let Opening { ttl, owner, metadata, identity } = opening;
+        let (id, disconnect_grace, client, declared) = (session.clone(), None, None, 0);
+        let spec = SessionSpec { id, ttl, disconnect_grace, owner, metadata, home, identity, client, declared };
         self.emit(Event::SessionOpened(Arc::new(spec)), decided);
     }
 
@@ -128,21 +111,16 @@ impl Table {
         Ok(Outcome::Open { spec: found.spec.clone(), opened: found.opened, claims })
     }
 
-    pub(super) fn attach_session(
+    /// Moves an open session to this home, with this TTL if there is one.
+    pub(super) fn move_session(
         &mut self,
         session: &Text,
         home: ServerId,
-        opening: Option<&Opening>,
-        attachment: u64,
+        ttl: Option<Duration>,
         decided: &mut Events,
     ) -> Result<(), Rejection> {
-        let found = self.find_session(session)?;
-        let last = found.spec.attachment;
-        if (1..last).contains(&attachment) {
-            return Err(Rejection::LateAttachment { session: session.clone(), attachment: last });
-        }
-        if let Some(attached) = attached(found, home, opening, attachment) {
-            self.emit(attached, decided);
+        if let Some(moved) = moved(self.find_session(session)?, home, ttl) {
+            self.emit(moved, decided);
         }
         Ok(())
     }
@@ -172,19 +150,11 @@ impl Table {
         if opened == meant { Ok(()) } else { Err(Rejection::SessionReopened { session: session.clone(), opened }) }
     }
 
-    fn check_client(&self, session: &Text, client: Option<&Text>) -> Result<(), Rejection> {
-        let opener = self.sessions.get(session).and_then(|found| found.spec.client.as_ref());
-        match opener.zip(client) {
-            Some((opener, client)) if opener != client => Err(Rejection::SessionInUse(session.clone())),
-            _ => Ok(()),
-        }
-    }
-
-    /// Rejects a call that would add to a declared session, or attach it, which its client alone does.
+    /// Rejects a call that would add to a declared session, or move it, which its client alone does.
     fn check_undeclared(&self, command: &Command) -> Result<(), Rejection> {
         let session = match command {
             Command::OpenSession { session, .. }
-            | Command::AttachSession { session, .. }
+            | Command::MoveSession { session, .. }
             | Command::Acquire(Acquire { session, .. })
             | Command::CancelAcquire { session, .. }
             | Command::Group(GroupCommand::Join { session, .. } | GroupCommand::Leave { session, .. }) => session,
@@ -204,41 +174,14 @@ impl Table {
         }
     }
 
-    /// Rejects a request from a stream that its client may have left since: by now the client may hold, or have
-    /// released, the claim in question. After a history loss, the state of the attachment is unknown.
-    pub(super) fn check_attached(&self, found: &Session, attached: Option<Attached>) -> Result<(), Rejection> {
-        let now = Attached { count: found.spec.attachment, lost: self.lost };
-        if attached.is_some_and(|then| then != now) {
-            return Err(Rejection::SessionMoved(found.spec.id.clone()));
-        }
-        Ok(())
-    }
-
-    fn cancel(
-        &mut self,
-        session: &Text,
-        attached: Option<Attached>,
-        names: &Names,
-        decided: &mut Events,
-    ) -> Result<(), Rejection> {
+    fn cancel(&mut self, session: &Text, names: &Names, decided: &mut Events) -> Result<(), Rejection> {
         let found = self.find_session(session)?;
-        self.check_attached(found, attached)?;
         if let Some(claim) = self.claim_of(found, names).cloned() {
             self.give_back(&claim, decided);
         }
         // Even if it repeats the last event: an Acquire may have been received in between.
-        if attached.is_none() {
-            self.emit(Event::AcquireCancelled { session: session.clone(), names: names.clone() }, decided);
-        }
+        self.emit(Event::AcquireCancelled { session: session.clone(), names: names.clone() }, decided);
         Ok(())
-    }
-
-    /// Whether this server is responsible for ending a claim's wait, or for cancelling it once it is abandoned.
-    fn waits_at(&self, claim: &Claim, server: ServerId) -> bool {
-        match claim.spec.waiting_server {
-            Some(at) => at == server,
-            None => self.is_home_of(claim, server),
-        }
     }
 
     /// Whether this server is the home of the claim's session.
@@ -261,7 +204,7 @@ impl Table {
             return Outcome::Done;
         };
         let Some(session) = self.sessions.get(&found.spec.session) else { return Outcome::Done };
-        let (ttl, opened, waits_here) = (session.spec.ttl, session.opened, self.waits_at(&found, home));
+        let (ttl, opened, waits_here) = (session.spec.ttl, session.opened, found.spec.waiting_server == Some(home));
         match self.outcome_of(found, ttl) {
             Outcome::Waiting { blocker, .. } if waits_here => {
                 self.end_claim(claim, EndReason::Released, None, decided);
@@ -273,7 +216,7 @@ impl Table {
 
     fn abandon(&mut self, claim: Revision, home: ServerId, decided: &mut Events) {
         let Some(found) = self.claims.get(&claim) else { return };
-        if self.waits_at(found, home) && !found.lingers() {
+        if found.spec.waiting_server == Some(home) && !found.lingers() {
             self.end_claim(claim, EndReason::Disconnected, None, decided);
         }
     }
@@ -359,15 +302,12 @@ impl Table {
     }
 }
 
-/// The event that gives a session this home, TTL, disconnect grace and attachment count, unless it has them. A new
-/// count alone causes it too: from then on, earlier requests of its client to another server are stale.
-pub(super) fn attached(found: &Session, home: ServerId, opening: Option<&Opening>, attachment: u64) -> Option<Event> {
-    let before = (found.spec.ttl, found.spec.disconnect_grace);
-    let (ttl, disconnect_grace) = opening.map_or(before, |opening| (opening.ttl, opening.disconnect_grace));
-    let attachment = attachment.max(found.spec.attachment);
-    if (found.spec.home, found.spec.attachment) == (home, attachment) && (ttl, disconnect_grace) == before {
+/// The event that gives a session this home and TTL, unless it has them.
+pub(super) fn moved(found: &Session, home: ServerId, ttl: Option<Duration>) -> Option<Event> {
+    let ttl = ttl.unwrap_or(found.spec.ttl);
+    if (found.spec.home, found.spec.ttl) == (home, ttl) {
         return None;
     }
     let (session, opened) = (found.spec.id.clone(), found.opened);
-    Some(Event::SessionAttached { session, opened, home, ttl, disconnect_grace, attachment })
+    Some(Event::SessionMoved { session, opened, home, ttl })
 }

@@ -45,14 +45,8 @@ impl Table {
 
     pub(super) fn decide_group(&mut self, command: GroupCommand, decided: &mut Events) -> Result<Outcome, Rejection> {
         let outcome = match command {
-            GroupCommand::Join { group, session, opening, home, attached, opened, metadata } => {
+            GroupCommand::Join { group, session, opening, home, opened, metadata } => {
                 self.check_opened(&session, opened)?;
-                if let Some(found) = self.sessions.get(&session) {
-                    if attached.is_some() && found.spec.home != home {
-                        return Err(Rejection::SessionMoved(session));
-                    }
-                    self.check_attached(found, attached)?;
-                }
                 self.join(&group, &session, opening, home, metadata, decided)
             }
             GroupCommand::Leave { group, session, member } => self.leave_group(&group, &session, member, decided),
@@ -81,8 +75,8 @@ impl Table {
         }
         match (self.sessions.contains_key(session), opening) {
             (true, None) => {}
-            (true, Some(opening)) => self.attach_session(session, home, Some(&opening), 0, decided)?,
-            (false, Some(opening)) => self.open(session, opening, home, 0, None, decided),
+            (true, Some(opening)) => self.move_session(session, home, Some(opening.ttl), decided)?,
+            (false, Some(opening)) => self.open(session, opening, home, decided),
             (false, None) => {
                 self.find_session(session)?;
             }

@@ -1,7 +1,7 @@
 //! Declarations: what is made, and what is reported as absent.
 
 use tenure_core::testing::{
-    Build, Lab, acquire, attach, cancel, change, close, connect, declaration, declared_claim, join, leave, open,
+    Build, Lab, acquire, cancel, change, close, connect, declaration, declared_claim, join, leave, move_to, open,
     operator, release, transfer,
 };
 use tenure_core::{Absence, Change, Handoff, Limits, Outcome, Rejection, ServerId};
@@ -77,7 +77,7 @@ fn call_is_rejected_if_it_would_change_a_declared_session() {
     lab.reconcile(declare(KIM, declaration(1).claims(declared_claim(2, "a")).joins(3, "g")));
     let calls = [
         open("ann"),
-        attach("ann", ServerId(2)),
+        move_to("ann", ServerId(2)),
         acquire("ann", "b"),
         acquire("ann", "a").in_open_session(),
         cancel("ann", "a"),

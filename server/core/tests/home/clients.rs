@@ -25,8 +25,8 @@ fn change(epoch: u64, change: Change) -> Command {
 
 /// Opens a session with this TTL and disconnect grace.
 fn open(number: u64, id: &str, ttl: Duration, grace: Option<Duration>) -> Command {
-    let opening = tenure_core::Opening { ttl, disconnect_grace: grace, ..opening() };
-    let opening = Some(DeclaredSession { id: id.into(), opening });
+    let opening = tenure_core::Opening { ttl, ..opening() };
+    let opening = Some(DeclaredSession { id: id.into(), disconnect_grace: grace, opening });
     let (claims, memberships) = (Vec::new(), Vec::new());
     change(1, Change::Declare(Declaration { session: number, opening, claims, memberships }))
 }
@@ -179,6 +179,36 @@ fn sessions_with_a_grace_end_after_it_when_the_client_disconnects() {
 }
 
 #[test]
+fn grace_counts_anew_after_an_outage_of_the_server() {
+    let mut lab = lab();
+    lab.accept(open(3, "graced", at(30), Some(at(2))));
+    disconnect(lab.at(3), true);
+    lab.home.refresh(at(4));
+    assert!(lab.at(5).end().is_empty());
+    assert_eq!(lab.at(6).end(), [("graced".to_owned(), EndReason::Disconnected)]);
+}
+
+/// A server that is cut off may answer the client's renewals for the rest of its lease.
+#[test]
+fn grace_counts_after_the_longest_lease_when_history_was_lost() {
+    let mut lab = lab();
+    lab.accept(open(3, "graced", at(30), Some(at(2))));
+    lab.home.observe_lease(at(3));
+    lab.at(5).lose();
+    disconnect(lab.at(5), true);
+    assert!(lab.at(9).end().is_empty());
+    assert_eq!(lab.at(10).end(), [("graced".to_owned(), EndReason::Disconnected)]);
+}
+
+#[test]
+fn session_expires_within_its_grace_if_its_ttl_passes() {
+    let mut lab = lab();
+    lab.accept(open(3, "graced", at(10), Some(at(4))));
+    disconnect(lab.at(8), true);
+    assert_eq!(lab.at(10).expire(), ["graced", "short"]);
+}
+
+#[test]
 fn no_grace_counts_when_the_server_ended_the_stream() {
     let mut lab = lab();
     lab.accept(open(3, "graced", at(30), Some(at(2))));
@@ -303,5 +333,5 @@ fn outage_of_the_server_extends_all_sessions() {
 #[test]
 fn plain_renewal_of_a_declared_session_is_rejected() {
     let mut lab = lab();
-    assert_eq!(lab.home.renew("short", at(1)), Err(RenewError::NotAttached));
+    assert_eq!(lab.home.renew("short", at(1)), Err(RenewError::OfClient));
 }

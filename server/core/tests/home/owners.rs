@@ -1,6 +1,6 @@
 //! Owners of sessions, as their home knows them.
 
-use tenure_core::testing::{self, Build, HOME, Lab, adopt, attach, close};
+use tenure_core::testing::{self, Build, HOME, Lab, adopt, close, move_to};
 use tenure_core::{Limits, Request, ServerId, Text};
 
 use super::OTHER;
@@ -23,7 +23,7 @@ fn home_knows_the_owner_of_a_session_however_it_came() {
 
     let mut lab = Lab::default();
     lab.accept(open("ann", OTHER));
-    lab.at(1).accept(attach("s", HOME));
+    lab.at(1).accept(move_to("s", HOME));
     assert!(is_anns(&lab), "from another home");
 
     let mut lab = Lab::default();
@@ -38,6 +38,6 @@ fn home_knows_the_owner_of_a_session_whose_id_was_reused() {
     lab.accept(open("bob", HOME));
     lab.accept_unobserved(close("s"));
     lab.accept_unobserved(open("ann", OTHER));
-    lab.at(1).accept(attach("s", HOME));
+    lab.at(1).accept(move_to("s", HOME));
     assert!(is_anns(&lab));
 }

@@ -303,7 +303,7 @@ pub fn check(table: &Table) {
                 Item::Membership(of) => of.session.clone(),
             };
             let spec = &table.session(&session).expect("open").spec;
-            assert_eq!((spec.declared_by(), spec.home), (Some(&client.id), client.home));
+            assert_eq!((spec.client.as_ref(), spec.home), (Some(&client.id), client.home));
         }
     }
     let sessions = table.sessions_after(Revision(0)).filter(|session| session.spec.declared > 0).count();

@@ -122,7 +122,7 @@ impl Naive {
     pub(super) fn is_call_on_declared(&self, command: &Command) -> bool {
         let session = match command {
             Command::OpenSession { session, .. }
-            | Command::AttachSession { session, .. }
+            | Command::MoveSession { session, .. }
             | Command::Acquire(Acquire { session, .. })
             | Command::CancelAcquire { session, .. } => session,
             _ => return false,

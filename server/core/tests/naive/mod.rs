@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use clients::{Declared, NaiveClient, NaiveMembership};
 pub use clients::{Lack, clients_of};
-use tenure_core::{Acquire, AskedMode, Claim, Command, Mode, Origin, Request, Revision};
+use tenure_core::{Acquire, AskedMode, Claim, Command, Mode, Request, Revision};
 pub use view::{holders_of, homes_of, kind_of, pending_of, waiters_of};
 
 /// The kind of a reply.
@@ -51,7 +51,7 @@ struct Stake {
     state: State,
     /// The successor of a pending transfer: the id of a claim, or 0 for the best.
     pending: Option<u64>,
-    /// The server with the call that awaits it. `None`: the home of its session.
+    /// The server with the call that awaits it.
     awaited: Option<u64>,
     /// Whether it was granted before the database lost history.
     stale: bool,
@@ -61,8 +61,6 @@ struct Stake {
 pub struct Naive {
     /// Open sessions and their homes.
     sessions: BTreeMap<String, u64>,
-    /// The attachment counts of their clients.
-    attachments: BTreeMap<String, u64>,
     /// The revisions that opened them: labels as well.
     opened: BTreeMap<String, u64>,
     /// In order of arrival.
@@ -88,9 +86,11 @@ impl Naive {
             return Kind::Rejected;
         }
         match command {
-            Command::OpenSession { session, home, attachment, .. } => self.attach(session, home.0, *attachment),
-            Command::AttachSession { session, .. } if !self.sessions.contains_key(&**session) => Kind::Rejected,
-            Command::AttachSession { session, home, attachment, .. } => self.attach(session, home.0, *attachment),
+            Command::MoveSession { session, .. } if !self.sessions.contains_key(&**session) => Kind::Rejected,
+            Command::OpenSession { session, home, .. } | Command::MoveSession { session, home } => {
+                self.sessions.insert(session.to_string(), home.0);
+                Kind::Open
+            }
             Command::CloseSession { session, .. } => {
                 if self.sessions.contains_key(&**session) {
                     self.closed.push(session.to_string());
@@ -114,19 +114,13 @@ impl Naive {
                 queue,
                 priority,
                 min_hold,
-                origin,
+                received,
                 ..
             }) => {
                 let names_asked: Vec<String> = names.iter().map(ToString::to_string).collect();
-                let awaited = match origin {
-                    Origin::Call { received: Revision(0) }
-                        if self.rejects_late(session, &names_asked, opening.is_some()) =>
-                    {
-                        return Kind::Rejected;
-                    }
-                    Origin::Call { .. } => Some(home.0),
-                    Origin::Stream { .. } => None,
-                };
+                if *received == Revision(0) && self.rejects_late(session, &names_asked, opening.is_some()) {
+                    return Kind::Rejected;
+                }
                 let known = self.own(session, &names_asked);
                 let mode = match (known, self.mode(&names_asked, *mode)) {
                     (Some(known), _) if same_mode(*mode, known) => known,
@@ -144,7 +138,7 @@ impl Naive {
                     lingers: !min_hold.is_zero(),
                     state: State::Waiting,
                     pending: None,
-                    awaited,
+                    awaited: Some(home.0),
                     stale: false,
                 };
                 let kind = self.acquire(session, opening.is_some(), stake, *queue);
@@ -172,7 +166,7 @@ impl Naive {
             }
             Command::EndWait { claim, home } => match self.index_of(claim.0) {
                 Some(index) if self.stakes[index].state == State::Waiting => {
-                    if self.waits_at(index) != home.0 {
+                    if self.stakes[index].awaited != Some(home.0) {
                         return Kind::Waiting;
                     }
                     self.stakes.remove(index);
@@ -186,7 +180,7 @@ impl Naive {
                 if let Some(index) = self.index_of(claim.0) {
                     let stake = &self.stakes[index];
                     let lingering = matches!(stake.state, State::Lingering(_));
-                    if !lingering && self.waits_at(index) == home.0 {
+                    if !lingering && stake.awaited == Some(home.0) {
                         self.stakes.remove(index);
                         self.serve();
                     }
@@ -365,11 +359,6 @@ impl Naive {
     }
 
     /// The server that may end a stake's wait.
-    fn waits_at(&self, index: usize) -> u64 {
-        let stake = &self.stakes[index];
-        stake.awaited.unwrap_or_else(|| self.sessions[&stake.session])
-    }
-
     /// Whether a call that was received before any other event is rejected as late.
     fn rejects_late(&self, session: &str, names: &[String], opens: bool) -> bool {
         let cancelled = self.cancelled.iter().any(|(by, cancelled)| by == session && cancelled == names);
@@ -392,16 +381,6 @@ impl Naive {
         self.serve();
     }
 
-    fn attach(&mut self, session: &str, home: u64, attachment: u64) -> Kind {
-        let counted = self.attachments.entry(session.to_owned()).or_default();
-        if attachment > 0 && attachment < *counted {
-            return Kind::Rejected;
-        }
-        *counted = attachment.max(*counted);
-        self.sessions.insert(session.to_owned(), home);
-        Kind::Open
-    }
-
     fn end_session(&mut self, session: &str) {
         let Some(home) = self.sessions.get(session).copied() else { return };
         let own = |stake: &Stake| stake.session == session && !matches!(stake.state, State::Lingering(_));
@@ -409,7 +388,6 @@ impl Naive {
             stake.state = State::Lingering(home);
         }
         self.stakes.retain(|stake| !own(stake));
-        self.attachments.remove(session);
         self.sessions.remove(session);
         self.declared.retain(|declared| declared.session != session);
         self.memberships.retain(|membership| membership.session != session);

@@ -1,4 +1,4 @@
-//! Waits for the claim of an Acquire: until it is granted or ended, the deadline passes, or the caller cancels.
+//! Waits for the claim of an Acquire: until it is granted or ended, or the deadline passes.
 
 use std::time::Duration;
 
@@ -7,13 +7,12 @@ use opentelemetry::{Context, KeyValue};
 use tenure_core::{Claim, ClaimState, Command, EndReason, Outcome, Rejection, Revision, ServerId, Table};
 use tenure_proto::v1::{AcquireResponse, ErrorReason};
 use tokio::time::{Instant, sleep_until};
-use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use super::{AcquireState, Acquiring, Queued, busy};
 use crate::grpc::sessions::acknowledge;
 use crate::grpc::status::{fact, has_reason, rejected, status};
-use crate::grpc::{Api, Via, in_time};
+use crate::grpc::{Api, in_time};
 use crate::sequencer::{Namespace, PendingGrant, WaitEnd};
 
 /// How many times per TTL a waiting call renews its session.
@@ -22,7 +21,7 @@ const RENEWALS: u32 = 3;
 /// Why the wait for a claim ended.
 enum End {
     Notified(WaitEnd),
-    /// The deadline passed, or the caller cancelled.
+    /// The deadline passed.
     TimedOut,
     /// An earlier call for the same claim cancelled it: request it again.
     Cancelled,
@@ -31,30 +30,29 @@ enum End {
 }
 
 impl Api {
-    /// Returns the response of an Acquire that was decided: waits if the claim is queued, and requests it again if
-    /// necessary.
-    pub(in crate::grpc) async fn conclude(
+    /// Requests the claim of a call that was received at this revision, and returns the response: waits if the claim is
+    /// queued, and requests it again if necessary.
+    pub(super) async fn claim(
         &self,
         namespace: &Namespace,
         acquiring: &Acquiring,
-        mut state: AcquireState,
-        via: Via,
-        cancel: &CancellationToken,
+        received: Revision,
     ) -> Result<AcquireResponse, Status> {
+        let mut state = self.decide_acquire(namespace, acquiring, received).await?;
         let concluded = async {
             loop {
                 let queued = match state {
                     AcquireState::Answered(answer, pending) => {
                         pending.into_iter().for_each(PendingGrant::acknowledge);
-                        return Ok::<_, Status>(answer);
+                        return Ok::<_, Status>(*answer);
                     }
                     AcquireState::Waits(queued) => queued,
                 };
-                let caller = Caller { namespace, acquiring, home: self.node()?.id, via };
-                if let Some(answer) = self.wait(&caller, queued, cancel).await? {
+                let caller = Caller { namespace, acquiring, home: self.node()?.id };
+                if let Some(answer) = self.wait(&caller, queued).await? {
                     return Ok(answer);
                 }
-                state = Box::pin(self.decide_acquire(namespace, acquiring, via)).await?;
+                state = Box::pin(self.decide_acquire(namespace, acquiring, received)).await?;
             }
         };
         concluded.await.map_err(maybe_changed)
@@ -62,15 +60,10 @@ impl Api {
 
     /// Waits for the queued claim. `None`: request it again. Everything but the wait is boxed, so that it takes memory
     /// only while it runs: very many calls may wait.
-    async fn wait(
-        &self,
-        caller: &Caller<'_>,
-        queued: Queued,
-        cancel: &CancellationToken,
-    ) -> Result<Option<AcquireResponse>, Status> {
+    async fn wait(&self, caller: &Caller<'_>, queued: Queued) -> Result<Option<AcquireResponse>, Status> {
         let Queued { claim, ttl, revision, mut pending } = queued;
         Context::map_current(|call| call.span().add_event("waiting", Vec::new()));
-        match caller.wait_for(&mut pending, ttl, cancel).await {
+        match caller.wait_for(&mut pending, ttl).await {
             End::Notified(WaitEnd::Granted(claim)) => {
                 Box::pin(self.ensure_held(caller.namespace, caller.acquiring, &claim, caller.home)).await?;
                 pending.acknowledge();
@@ -98,14 +91,14 @@ impl Api {
         claim: &Claim,
         home: ServerId,
     ) -> Result<(), Status> {
-        if acquiring.received.is_none() || claim.spec.waiting_server.is_none_or(|at| at == home) {
+        if claim.spec.waiting_server.is_none_or(|at| at == home) {
             return Ok(());
         }
         let is_held = in_time(acknowledge(namespace, claim)).await.map_err(maybe_changed)?;
         if is_held { Ok(()) } else { Err(acquiring.ended(EndReason::Disconnected)) }
     }
 
-    /// Ends a wait that timed out or was cancelled, unless the grant came first. `None`: request the claim again.
+    /// Ends a wait that timed out, unless the grant came first. `None`: request the claim again.
     async fn end_wait(
         &self,
         caller: &Caller<'_>,
@@ -156,12 +149,11 @@ struct Caller<'a> {
     namespace: &'a Namespace,
     acquiring: &'a Acquiring,
     home: ServerId,
-    via: Via,
 }
 
 impl Caller<'_> {
-    /// Waits for the claim. A plain call renews its session while it waits.
-    async fn wait_for(&self, pending: &mut PendingGrant, ttl: Duration, cancel: &CancellationToken) -> End {
+    /// Waits for the claim, and renews its session meanwhile.
+    async fn wait_for(&self, pending: &mut PendingGrant, ttl: Duration) -> End {
         let (pause, deadline) = (ttl / RENEWALS, self.acquiring.deadline);
         let mut renew_at = Instant::now() + pause;
         loop {
@@ -169,9 +161,8 @@ impl Caller<'_> {
                 biased;
                 end = pending.wait() => return end.map_or(End::Cancelled, End::Notified),
                 () = self.namespace.ended() => return End::NodeEnded,
-                () = cancel.cancelled() => return End::TimedOut,
                 () = sleep_until(deadline.unwrap_or(renew_at)), if deadline.is_some() => return End::TimedOut,
-                () = sleep_until(renew_at), if matches!(self.via, Via::Call) => {
+                () = sleep_until(renew_at) => {
                     self.stay();
                     renew_at = Instant::now() + pause;
                 }
@@ -184,8 +175,8 @@ impl Caller<'_> {
     fn stay(&self) {
         if let Ok(None) = self.namespace.renew(&self.acquiring.session) {
             let session = self.acquiring.session.clone();
-            let attach = Command::AttachSession { session, home: self.home, attachment: 0, client: None };
-            let (namespace, request) = (self.namespace.clone(), self.acquiring.principal.request(attach));
+            let moving = Command::MoveSession { session, home: self.home };
+            let (namespace, request) = (self.namespace.clone(), self.acquiring.principal.request(moving));
             // A failure is ignored: the end of the claim shows the reason.
             tokio::spawn(async move { namespace.decide(request).await.map(drop) });
         }

@@ -101,13 +101,9 @@ requirements! {
     Hello "ClientService/Connect" UNMETERED FILLS |_| Weight::Usual,
         |_, rights| rights.some(Verb::Acquire),
         |request, act| act.by(&request.client_id);
-    AttachSession "ClientService/Stream AttachSession" UNMETERED FILLS |_| Weight::Usual,
-        |_, rights| rights.some(Verb::Acquire),
-        |request, act| act.by(&request.session_id);
     RenewRequest "SessionService/Renew" UNMETERED OPENS_NONE |_| Weight::Renewal,
         |_, rights| rights.some(Verb::Acquire),
         |request, act| act.by(&request.session_id);
-    KeepAliveRequest "SessionService/KeepAlive" UNMETERED OPENS_NONE |_| Weight::Renewal, |_, rights| rights.some(Verb::Acquire), |_, act| act;
     CloseSessionRequest "SessionService/CloseSession" UNMETERED OPENS_NONE |_| Weight::Usual,
         |_, rights| rights.some(Verb::Acquire),
         |request, act| act.by(&request.session_id);

@@ -54,7 +54,7 @@ pub(super) fn join(whole: Option<v1::Hello>, part: v1::Hello) -> Result<v1::Hell
 /// Admits a Hello.
 pub(super) fn introduction(api: &Api, caller: &mut StreamCaller, hello: v1::Hello) -> Result<Introduction, Status> {
     validate::namespace(&hello.namespace).map_err(|_| invalid("hello.namespace", "1 to 63 of a-z, 0-9 and '-'"))?;
-    let client = validate::declaring_client("hello.client_id", &hello.client_id, CLIENT_ID_BYTES)?;
+    let client = validate::client_id("hello.client_id", &hello.client_id, CLIENT_ID_BYTES)?;
     let epoch = validate::declared("hello.epoch", hello.epoch)?;
     let bytes: usize = hello.declared.iter().map(prost::Message::encoded_len).sum();
     if bytes > DECLARED {
@@ -158,26 +158,18 @@ impl Admission {
 
     fn session(&mut self, caller: &mut StreamCaller, open: v1::DeclaredSession) -> Result<DeclaredSession, Status> {
         let v1::DeclaredSession { session_id, ttl, disconnect_grace, owner, metadata } = open;
-        let request = v1::OpenSessionRequest {
-            namespace: self.namespace.clone(),
-            session_id,
-            ttl,
-            disconnect_grace,
-            owner,
-            metadata,
-            ..v1::OpenSessionRequest::default()
-        };
+        let request = v1::OpenSessionRequest { namespace: self.namespace.clone(), session_id, ttl, owner, metadata };
         let (request, principal) = caller.admit(request)?.into_parts();
         let ttl = validate::required_ttl(request.ttl, self.ttl)?;
         let opening = Opening {
             ttl,
-            disconnect_grace: validate::disconnect_grace(request.disconnect_grace, Some(ttl))?,
             owner: validate::label("owner", &request.owner)?,
             metadata: validate::metadata(request.metadata)?,
             identity: None,
         };
         self.principal = Some(principal);
-        Ok(DeclaredSession { id: session_or_new(&request.session_id, true)?, opening })
+        let disconnect_grace = validate::disconnect_grace(disconnect_grace, ttl)?;
+        Ok(DeclaredSession { id: session_or_new(&request.session_id, true)?, disconnect_grace, opening })
     }
 
     fn claim(&mut self, caller: &mut StreamCaller, claim: v1::DeclaredClaim) -> Result<DeclaredClaim, Status> {

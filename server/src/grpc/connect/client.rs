@@ -19,14 +19,15 @@ use tonic::Status;
 
 use self::commands::InProgress;
 use super::admit::Introduction;
+use super::ending::{Ending, first_ending};
+use super::outbox::Outbox;
 use super::{Connection, states};
 use crate::grpc::authorize::StreamCaller;
 use crate::grpc::framing::Requests;
 use crate::grpc::status::{self, invalid, not_now, rejected};
-use crate::grpc::stream::{Ending, Outbox, first_ending};
 use crate::grpc::{Api, convert, in_time};
 use crate::sequencer::{
-    Closed, ItemState, Mailbox, Namespace, StreamEnd, StreamReplies, StreamReplySender, states_after, waits_after,
+    Closed, ItemState, Mailbox, Namespace, Replies, ReplySender, StreamEnd, states_after, waits_after,
 };
 
 /// The maximum number of numbers that are remembered to be withdrawn, or to be paused as soon as they are open.
@@ -56,7 +57,7 @@ pub(super) struct Client {
     /// The commands in progress, in order.
     in_progress: VecDeque<InProgress>,
     count: u64,
-    outcomes: (StreamReplySender, UnboundedReceiver<StreamReplies>),
+    outcomes: (ReplySender, UnboundedReceiver<Replies>),
     /// What has yet to be withdrawn, since it was reported as failed or could not be withdrawn.
     withdrawals: BTreeSet<u64>,
     /// The sessions that are to be paused as soon as they are open.
@@ -87,12 +88,7 @@ impl Client {
             introduction;
         let namespace = api.namespace(&principal, &namespace).await?;
         let mailbox = Mailbox::default();
-        let ending = first_ending(
-            server_ended.clone(),
-            api.draining().clone(),
-            CancellationToken::new(),
-            stream_caller.caller().clone(),
-        );
+        let ending = first_ending(server_ended.clone(), api.draining().clone(), stream_caller.caller().clone());
         namespace.register_client(&id, epoch, &mailbox);
         // From here on it is disconnected when it is dropped.
         let mut client = Self {
@@ -167,7 +163,6 @@ impl Client {
                         }
                         Ending::Draining | Ending::Node => return Err(rejected(Rejection::Draining)),
                         Ending::Unidentified(why) => return Err(why.into()),
-                        Ending::Closed => return Err(self.closed()),
                     }
                 }
                 () = reached(leaves) => return Err(rejected(Rejection::Draining)),
@@ -325,7 +320,7 @@ impl Client {
     }
 
     fn send(&self, kind: Response) {
-        self.outbox.message(&v1::ConnectResponse { kind: Some(kind) });
+        self.outbox.put(&v1::ConnectResponse { kind: Some(kind) });
     }
 
     fn refusal(&self, status: &Status) -> v1::Refusal {

@@ -4,7 +4,10 @@
 //! events cause, from a [`Mailbox`](crate::sequencer::Mailbox) that keeps the latest state of each number only. Nothing else is kept per claim.
 
 mod admit;
+mod call;
 mod client;
+mod ending;
+mod outbox;
 mod states;
 
 use std::sync::Arc;
@@ -16,13 +19,13 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use self::admit::Introduction;
+pub(super) use self::call::ConnectCalls;
 use self::client::Client;
+use self::outbox::Outbox;
 use super::Api;
 use super::authorize::StreamCaller;
 use super::framing::Requests;
 use super::status::{self, invalid, rejected};
-use super::stream::Outbox;
-
 use crate::auth::Caller;
 use crate::node::Node;
 
@@ -36,13 +39,13 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(api: Api, node: &Node, outbox: Outbox, caller: Arc<Caller>) -> Self {
+    fn new(api: Api, node: &Node, outbox: Outbox, caller: Arc<Caller>) -> Self {
         let (server, server_ended) = (node.id, node.cancel.clone());
         Self { api, server, server_ended, stream_caller: StreamCaller::new(caller), outbox }
     }
 
     /// Runs until the stream ends. If the client disconnects, this is dropped.
-    pub(super) async fn run(mut self, mut requests: Requests<v1::ConnectRequest>) -> Status {
+    async fn run(mut self, mut requests: Requests<v1::ConnectRequest>) -> Status {
         let counted = self.stream_caller.caller().clone();
         let ended = async {
             let connecting = async {

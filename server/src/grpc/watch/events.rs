@@ -70,7 +70,7 @@ impl Converter<'_> {
                 return self.encode([name], revision, &event).into_iter().collect();
             }
             Event::SessionOpened(_)
-            | Event::SessionAttached { .. }
+            | Event::SessionMoved { .. }
             | Event::SessionEnded { .. }
             | Event::Group { .. }
             | Event::ClientConnected { .. }

@@ -19,7 +19,7 @@ fn is_forwarded(command: &Command) -> bool {
             | Command::Release { .. }
             | Command::EndWait { .. }
             | Command::OpenSession { .. }
-            | Command::AttachSession { .. }
+            | Command::MoveSession { .. }
             | Command::CloseSession { .. }
     )
 }

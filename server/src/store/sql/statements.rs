@@ -97,7 +97,7 @@ statements! { $
     /// (namespace, id to begin after, most) → id, epoch, home, identity or null, last
     load_clients,
     /// (namespace, opened to begin after, most) → opened, id, owner, ttl_ms, disconnect_grace_ms or null, home,
-    /// attachment, identity or null, client or null, declared, metadata
+    /// identity or null, client or null, declared, metadata
     load_sessions,
     /// (namespace, id and again id and position to begin after, most) → id, position, name, state, token or null,
     /// session, opened, owner, priority, min_hold_ms, home or null, mode, permits or null, permit_limit or null,

@@ -37,12 +37,9 @@ impl Model {
                 let session = Session::new((**spec).clone(), recorded.revision);
                 self.sessions.insert(recorded.revision, session);
             }
-            Event::SessionAttached { opened, home, ttl, disconnect_grace, attachment, .. } => {
-                let session = self.sessions.get_mut(opened).expect("attached while open");
-                session.spec.home = *home;
-                session.spec.ttl = *ttl;
-                session.spec.disconnect_grace = *disconnect_grace;
-                session.spec.attachment = *attachment;
+            Event::SessionMoved { opened, home, ttl, .. } => {
+                let session = self.sessions.get_mut(opened).expect("moved while open");
+                (session.spec.home, session.spec.ttl) = (*home, *ttl);
             }
             Event::SessionEnded { opened, .. } => {
                 self.sessions.remove(opened).expect("ended once");
@@ -196,13 +193,11 @@ impl Random {
             (25.., _) => client_event(self.model.clients.get(name), revision, name),
             (17.., _) => group_event(random, &self.model.groups, revision, chosen, name),
             (0 | 1, _) => open(name),
-            (2, _) => Event::SessionAttached {
+            (2, _) => Event::SessionMoved {
                 session: chosen.spec.id.clone(),
                 opened: chosen.opened,
                 home: ServerId(revision),
                 ttl: Duration::from_millis(revision * 1000),
-                disconnect_grace: revision.is_multiple_of(2).then(|| Duration::from_millis(revision * 100)),
-                attachment: revision % 4,
             },
             (3, _) => Event::SessionEnded { session: chosen.spec.id.clone(), opened: chosen.opened, reason },
             (4, _) => Event::ServerAdopted { dead: chosen.spec.home, by: ServerId(revision) },

@@ -67,10 +67,9 @@ pub(crate) fn session(opened: u64, id: &str) -> Session {
         owner: format!("owner of {id}").into(),
         metadata: Arc::new(BTreeMap::from([("key \"k\"".to_owned(), format!("värde {id}\\\n\t'"))])),
         home: ServerId(opened % 3 + 1),
-        attachment: opened % 2,
         identity: (!opened.is_multiple_of(2)).then(|| format!("cert:spiffe://värde/{id}").into()),
         client: opened.is_multiple_of(3).then(|| format!("prográm of {id}").into()),
-        declared: if opened.is_multiple_of(6) { opened } else { 0 },
+        declared: if opened.is_multiple_of(3) { opened } else { 0 },
     };
     Session::new(spec, Revision(opened))
 }
@@ -241,21 +240,11 @@ pub(crate) fn every_event() -> Vec<Event> {
     let spec = claim_spec(&empty, &all);
     let (claim, token) = (Revision(2), Revision(1 << 62));
     events.push(Event::SessionOpened(Arc::new(empty.spec)));
-    events.push(Event::SessionAttached {
+    events.push(Event::SessionMoved {
         session: "s".into(),
         opened: Revision(1),
         home: ServerId(i64::MAX as u64),
         ttl: Duration::from_secs(86_400),
-        disconnect_grace: None,
-        attachment: i64::MAX as u64,
-    });
-    events.push(Event::SessionAttached {
-        session: "s".into(),
-        opened: Revision(1),
-        home: ServerId(1),
-        ttl: Duration::from_secs(86_400),
-        disconnect_grace: Some(Duration::from_secs(86_400)),
-        attachment: 0,
     });
     for reason in EndReason::ALL {
         let (eviction, still_held) = (Some(operator()), spec.names.to_vec());

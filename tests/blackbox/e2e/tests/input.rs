@@ -37,10 +37,6 @@ fn bad_acquires() -> Vec<(AcquireRequest, &'static str, &'static str)> {
         |seconds: i64, nanos: i32| AcquireRequest { ttl: Some(ProtoDuration { seconds, nanos }), ..valid_acquire() };
     let wait =
         |seconds: i64, nanos: i32| AcquireRequest { wait: Some(ProtoDuration { seconds, nanos }), ..valid_acquire() };
-    let grace = |seconds: i64, nanos: i32| AcquireRequest {
-        disconnect_grace: Some(ProtoDuration { seconds, nanos }),
-        ..valid_acquire()
-    };
     let hold = |seconds: i64| AcquireRequest { min_hold: Some(ProtoDuration { seconds, nanos: 0 }), ..valid_acquire() };
     let many: Vec<String> = (0..17).map(|number| format!("name {number}")).collect();
     let labels = |key: &str, value: &str| AcquireRequest {
@@ -73,12 +69,6 @@ fn bad_acquires() -> Vec<(AcquireRequest, &'static str, &'static str)> {
         (wait(-1, 0), "wait", "negative"),
         (wait(365 * 86_400, 1), "wait", "365 days"),
         (wait(i64::MAX, 0), "wait", "365 days"),
-        (grace(0, 0), "disconnect_grace", "100ms to the ttl (60s)"),
-        (grace(0, 99_999_999), "disconnect_grace", "100ms to the ttl (60s)"),
-        (grace(60, 1), "disconnect_grace", "100ms to the ttl (60s)"),
-        (grace(-1, 0), "disconnect_grace", "negative"),
-        (grace(i64::MAX, 999_999_999), "disconnect_grace", "100ms to the ttl (60s)"),
-        (AcquireRequest { ttl: None, ..grace(1, 0) }, "disconnect_grace", "only together with a ttl"),
         (hold(-1), "min_hold", "negative"),
         (hold(86_401), "min_hold", "24 hours"),
         (hold(i64::MAX), "min_hold", "24 hours"),
@@ -105,9 +95,7 @@ async fn bad_input_is_rejected_by_field_without_effect(store: Store) {
 
     let mut sessions = calls.sessions.clone();
     let open = OpenSessionRequest { session_id: "new".into(), ..OpenSessionRequest::default() };
-    assert_invalid(&rejection(sessions.open_session(open.clone()).await), "ttl", "500ms to 86400s", &"no ttl");
-    let open = OpenSessionRequest { ttl: Some(seconds(1.0)), disconnect_grace: Some(seconds(1.001)), ..open };
-    assert_invalid(&rejection(sessions.open_session(open).await), "disconnect_grace", "to the ttl (1s)", &"too long");
+    assert_invalid(&rejection(sessions.open_session(open).await), "ttl", "500ms to 86400s", &"no ttl");
     let get = GetSessionRequest { session_id: String::new(), ..GetSessionRequest::default() };
     assert_invalid(&rejection(sessions.get_session(get).await), "session_id", "1 to 128", &"no id");
 

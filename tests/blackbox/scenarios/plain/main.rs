@@ -222,7 +222,7 @@ async fn acquire(request: Request, cancelled: oneshot::Receiver<()>, objects: &O
     }
     let response = response?;
     if !response.acquired {
-        return Ok(json!({"acquired": false, "holder": response.holder.as_deref().map(reply::claim)}));
+        return Ok(json!({"acquired": false, "holder": response.holder.as_ref().map(reply::claim)}));
     }
     let names = response.claim.unwrap_or_default().names;
     let acquired = json!({"acquired": true, "token": response.token, "names": names, "session_id": session.id});

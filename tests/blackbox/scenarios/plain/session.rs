@@ -134,7 +134,7 @@ impl Session {
         // Stopped first, so that no other session of this id is renewed.
         self.renewing.abort();
         let (namespace, session_id) = (self.servers.namespace.clone(), self.id.clone());
-        let request = CloseSessionRequest { namespace, session_id, ..CloseSessionRequest::default() };
+        let request = CloseSessionRequest { namespace, session_id };
         let call = async |_, channel| SessionServiceClient::new(channel).close_session(request.clone()).await;
         self.servers.send(None, CALL_TIMEOUT, call).await.map(drop)
     }

@@ -40,7 +40,6 @@ pub(crate) fn session_opened(session: &str) -> Event {
         owner: Text::from(""),
         metadata: no_labels(),
         home: ServerId(1),
-        attachment: 0,
         identity: None,
         client: Some(Text::from("client")),
         declared: 1,

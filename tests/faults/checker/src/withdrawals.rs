@@ -61,7 +61,7 @@ fn sessions(past: &Past) -> BTreeMap<&str, Session<'_>> {
     for (moment, recorded) in past.committed() {
         let id = match &recorded.event {
             Event::SessionOpened(spec) => {
-                if let Some(client) = spec.declared_by() {
+                if let Some(client) = &spec.client {
                     sessions.insert(&*spec.id, Session { client, ended: None });
                 }
                 &*spec.id

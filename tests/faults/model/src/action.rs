@@ -15,8 +15,8 @@ pub enum Action {
 
     /// A client requests the lock.
     Acquire(Client, Server),
-    /// A client attaches to a stream.
-    Attach(Client, Server),
+    /// A client connects to a server, which its session moves to.
+    Move(Client, Server),
     /// A client renews its session; request and reply are immediate.
     Renew(Client, Server),
     /// A client renews its session; request and reply may take long.

@@ -13,7 +13,7 @@ pub struct Client {
     pub left: u8,
     /// Whether its session was valid and no longer is. Permanent.
     pub over: bool,
-    /// The server that it is attached to.
+    /// The server that it is connected to.
     pub stream: Option<Node>,
     /// Its unanswered request.
     pub request: Option<Request>,
@@ -45,7 +45,7 @@ pub struct Request {
 #[allow(missing_docs)]
 pub enum Kind {
     Acquire,
-    Attach,
+    Move,
     Renew,
     Release(Revision),
 }

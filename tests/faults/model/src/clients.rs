@@ -40,7 +40,7 @@ impl World {
             actions.extend(running().map(|(server, _)| Action::Renew(id, server)));
         } else if !client.over {
             actions.extend(running().filter_map(|(server, instance)| match client.stream {
-                None => Some(Action::Attach(id, server)),
+                None => Some(Action::Move(id, server)),
                 Some(node) => (node == instance.node).then_some(Action::Renew(id, server)),
             }));
         }
@@ -50,7 +50,7 @@ impl World {
     pub fn send_request(&mut self, id: table::Client, server: Server, kind: Kind) {
         let Some(to) = self.servers[usize::from(server)].as_ref().map(|instance| instance.node) else { return };
         let client = self.client(id);
-        if kind == Kind::Attach {
+        if kind == Kind::Move {
             client.disconnect();
         }
         client.request = Some(Request { kind, to, age: 0, stage: Stage::Sent });

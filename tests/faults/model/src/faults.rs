@@ -38,7 +38,7 @@ impl World {
             if budget.moves > 0 && !client.is_new && !client.over && client.stream.is_some() {
                 let other = |(server, instance): (u8, &Option<Instance>)| {
                     let instance = instance.as_ref()?;
-                    (client.stream != Some(instance.node)).then_some(Action::Attach(id, server))
+                    (client.stream != Some(instance.node)).then_some(Action::Move(id, server))
                 };
                 actions.extend((0..).zip(&self.servers).filter_map(other));
             }
@@ -69,9 +69,9 @@ impl World {
         match action {
             Action::Tick => self.tick(limits),
             Action::Acquire(client, server) => self.send_request(client, server, Kind::Acquire),
-            Action::Attach(client, server) => {
+            Action::Move(client, server) => {
                 self.budget.moves -= u8::from(self.clients[usize::from(client)].stream.is_some());
-                self.send_request(client, server, Kind::Attach);
+                self.send_request(client, server, Kind::Move);
             }
             Action::Renew(client, server) => {
                 self.send_request(client, server, Kind::Renew);

@@ -21,7 +21,7 @@ pub struct Limits {
     pub drift: u8,
     /// Whether time passes only when no action is left to do. If not, anything may take any time.
     pub prompt: bool,
-    /// Whether sessions are renewed by calls to any server, instead of on the stream that they are attached to.
+    /// Whether sessions are renewed by calls to any server, instead of on the stream of their client.
     pub calls: bool,
     /// Whether the model starts with the first client as holder at the first server, and each other client waiting at
     /// the next server.

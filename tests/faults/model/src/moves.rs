@@ -116,7 +116,7 @@ impl World {
                 self.answer(node, Some(client), answer);
             }
             Kind::Acquire => self.decide_with_renewal(client, Command::Acquire { client, home: node }, limits),
-            Kind::Attach => self.decide_with_renewal(client, Command::Attach { client, home: node }, limits),
+            Kind::Move => self.decide_with_renewal(client, Command::Move { client, home: node }, limits),
             Kind::Release(token) => self.begin(node, Command::Release { client, token }, Some(client), limits),
         }
     }
@@ -159,7 +159,7 @@ impl World {
         match note {
             Note::Renewed if self.is_home(client, node) => self.answer(node, Some(client), Answer::Renewed),
             Note::Over if self.is_home(client, node) => self.answer(node, Some(client), Answer::Over),
-            _ => self.begin(node, Command::Attach { client, home: node }, Some(client), limits),
+            _ => self.begin(node, Command::Move { client, home: node }, Some(client), limits),
         }
     }
 

@@ -89,7 +89,7 @@ impl Account {
                     self.token_fell |= token <= self.top;
                     self.top = self.top.max(token);
                 }
-                Event::Opened { client, .. } | Event::Attached { client, .. } => self.served[usize::from(client)] = 0,
+                Event::Opened { client, .. } | Event::Moved { client, .. } => self.served[usize::from(client)] = 0,
                 Event::Ended { client } => {
                     let client = usize::from(client);
                     self.ended_early |=

@@ -14,7 +14,7 @@ pub type Node = u8;
 #[allow(missing_docs)]
 pub enum Event {
     Opened { client: Client, home: Node },
-    Attached { client: Client, home: Node },
+    Moved { client: Client, home: Node },
     Ended { client: Client },
     Queued { client: Client },
     Granted { client: Client, token: Revision },
@@ -40,7 +40,7 @@ pub enum Command {
         client: Client,
         home: Node,
     },
-    Attach {
+    Move {
         client: Client,
         home: Node,
     },
@@ -123,7 +123,7 @@ impl Table {
             Event::Opened { client, home } => {
                 self.sessions[usize::from(client)] = Some(Session { opened: recorded.revision, home });
             }
-            Event::Attached { client, home } => {
+            Event::Moved { client, home } => {
                 if let Some(session) = &mut self.sessions[usize::from(client)] {
                     session.home = home;
                 }
@@ -171,7 +171,7 @@ impl Decision {
             Command::Acquire { client, home } => {
                 match self.table.session(client) {
                     None => self.emit(Event::Opened { client, home }),
-                    Some(session) if session.home != home => self.emit(Event::Attached { client, home }),
+                    Some(session) if session.home != home => self.emit(Event::Moved { client, home }),
                     Some(_) => {}
                 }
                 if self.table.token_of(client).is_some() || self.table.queue.contains(&client) {
@@ -183,9 +183,9 @@ impl Decision {
                     self.grant(client);
                 }
             }
-            Command::Attach { client, home } => {
+            Command::Move { client, home } => {
                 if self.table.session(client).is_some_and(|session| session.home != home) {
-                    self.emit(Event::Attached { client, home });
+                    self.emit(Event::Moved { client, home });
                 }
             }
             Command::Release { client, token } => {

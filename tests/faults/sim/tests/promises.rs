@@ -59,7 +59,7 @@ const DEFECTS: [(Defect, u32); Defect::ALL.len()] = [
     (Defect::RenewalForgotten, 1),
     (Defect::NoFreshTtl, 1),
     (Defect::NoFreshTtlAfterLoss, 1),
-    (Defect::ExpiryAfterReattach, 5),
+    (Defect::ExpiryAfterMove, 5),
     (Defect::AbandonForgotten, 8),
     (Defect::CancelledAtHome, 4),
     (Defect::CancelOvertaken, 6),

@@ -47,6 +47,7 @@ const TIMEOUT: Duration = Duration::from_secs(180);
 pub struct Attack {
     name: &'static str,
     may_change: bool,
+    may_connect: bool,
     is_quiet: bool,
     memory: f64,
 }
@@ -55,13 +56,20 @@ impl Attack {
     /// An attack that may change nothing, and cost the server at most 64 MiB of memory.
     #[must_use]
     pub fn named(name: &'static str) -> Self {
-        Self { name, may_change: false, is_quiet: false, memory: 64.0 }
+        Self { name, may_change: false, may_connect: false, is_quiet: false, memory: 64.0 }
     }
 
     /// Permits opening sessions and acquiring locks, as for any caller.
     #[must_use]
     pub fn may_change(mut self) -> Self {
         self.may_change = true;
+        self
+    }
+
+    /// Permits clients to connect, which raises the revision, and nothing else.
+    #[must_use]
+    pub fn may_connect(mut self) -> Self {
+        self.may_connect = true;
         self
     }
 
@@ -174,7 +182,7 @@ impl Target {
     /// # Panics
     /// If anything besides the attacker is affected.
     pub async fn run<T>(&self, attack: Attack, action: impl Future<Output = T>) -> T {
-        let Attack { name, may_change, is_quiet, memory } = attack;
+        let Attack { name, may_change, may_connect, is_quiet, memory } = attack;
         let _alone = if is_quiet { None } else { Some(ONE.lock().await) };
         let before = self.state(name).await;
         let (taken, logged) = (self.memory(), self.logged());
@@ -196,7 +204,11 @@ impl Target {
         let normal = timeout(RECOVERY, self.wait_for_recovery()).await;
         assert!(normal.is_ok(), "{name}: not back to normal after {RECOVERY:?}");
         if !may_change {
-            assert_eq!(self.state(name).await, before, "{name}: changed the state");
+            let compared = |state: String| {
+                let (revision, rest) = state.split_once(", ").expect("a revision, and what exists");
+                if may_connect { rest.to_owned() } else { format!("{revision}, {rest}") }
+            };
+            assert_eq!(compared(self.state(name).await), compared(before), "{name}: changed the state");
         }
         self.assert_healthy(name);
         let logged = self.logged() - logged;

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    Acquire, AskedMode, Attached, Basis, Claim, Command, EndReason, Eviction, GroupCommand, Handoff, Limits,
-    LockSettings, Metadata, Names, Opening, Origin, Preempt, Recorded, Request, Revision, ServerId, Table, Text,
-    no_labels,
+    Acquire, AskedMode, Basis, Claim, Command, EndReason, Eviction, GroupCommand, Handoff, Limits, LockSettings,
+    Metadata, Names, Opening, Preempt, Recorded, Request, Revision, ServerId, Table, Text, no_labels,
 };
 
 use crate::draw::Draw;
@@ -47,27 +46,16 @@ fn limits(draw: &mut Draw<'_>) -> Limits {
 
 fn command(draw: &mut Draw<'_>, table: &Table) -> Command {
     match draw.below(40) {
-        0 => Command::OpenSession {
-            session: session(draw),
-            opening: opening(draw),
-            home: home(draw),
-            attachment: attachment(draw),
-            client: None,
-        },
-        1 => Command::AttachSession {
-            session: session(draw),
-            home: home(draw),
-            attachment: attachment(draw),
-            client: None,
-        },
-        2 => Command::CloseSession { session: session(draw), client: None },
+        0 => Command::OpenSession { session: session(draw), opening: opening(draw), home: home(draw) },
+        1 => Command::MoveSession { session: session(draw), home: home(draw) },
+        2 => Command::CloseSession { session: session(draw) },
         3 => {
             let session = session(draw);
             let opened = table.session(&session).map_or(Revision(draw.number()), |found| found.opened);
             let reason = draw.of(&[EndReason::Expired, EndReason::Disconnected]);
             Command::EndSession { session, opened, home: home(draw), reason }
         }
-        4 | 5 => Command::CancelAcquire { session: session(draw), attached: attached(draw), names: names(draw) },
+        4 | 5 => Command::CancelAcquire { session: session(draw), names: names(draw) },
         6 => Command::EndWait { claim: claim(draw, table), home: home(draw) },
         7 if draw.flag() => Command::Acknowledge { claim: claim(draw, table) },
         7 => Command::Abandon { claim: claim(draw, table), home: home(draw) },
@@ -114,7 +102,7 @@ fn command(draw: &mut Draw<'_>, table: &Table) -> Command {
             session: session(draw),
             opening: draw.maybe(opening),
             home: home(draw),
-            origin: origin(draw),
+            received: if draw.flag() { Revision(draw.number()) } else { table.revision() },
             opened: draw.maybe(|draw| Revision(draw.number())).filter(|_| draw.below(4) == 0),
             names: names(draw),
             mode: mode(draw),
@@ -129,7 +117,7 @@ fn command(draw: &mut Draw<'_>, table: &Table) -> Command {
 /// Releases a hold.
 fn release(draw: &mut Draw<'_>, table: &Table) -> Command {
     let found = table.claim(claim(draw, table)).filter(|claim| claim.token().is_some());
-    let Some(claim) = found else { return Command::CloseSession { session: session(draw), client: None } };
+    let Some(claim) = found else { return Command::CloseSession { session: session(draw) } };
     let (session, name) = (claim.spec.session.clone(), claim.spec.names[0].clone());
     Command::Release { session, name, token: claim.token().unwrap_or_default() }
 }
@@ -143,7 +131,6 @@ fn group(draw: &mut Draw<'_>, table: &Table) -> GroupCommand {
             session: session(draw),
             opening: draw.maybe(opening),
             home: home(draw),
-            attached: attached(draw),
             opened: None,
             metadata: labels(draw),
         },
@@ -196,22 +183,6 @@ fn home(draw: &mut Draw<'_>) -> ServerId {
     ServerId(draw.of(&[1, 2, 3]))
 }
 
-fn attachment(draw: &mut Draw<'_>) -> u64 {
-    draw.of(&[0, 1, 2, 3])
-}
-
-fn origin(draw: &mut Draw<'_>) -> Origin {
-    if draw.flag() {
-        Origin::Call { received: Revision(draw.number()) }
-    } else {
-        Origin::Stream { attached: attached(draw) }
-    }
-}
-
-fn attached(draw: &mut Draw<'_>) -> Option<Attached> {
-    (draw.below(8) == 0).then(|| Attached { count: attachment(draw), lost: Revision(0) })
-}
-
 fn mode(draw: &mut Draw<'_>) -> AskedMode {
     match draw.below(4) {
         0 | 1 => AskedMode::Exclusive,
@@ -224,10 +195,8 @@ fn mode(draw: &mut Draw<'_>) -> AskedMode {
 }
 
 fn opening(draw: &mut Draw<'_>) -> Opening {
-    let ttl = Duration::from_millis(20) + draw.millis();
     Opening {
-        ttl,
-        disconnect_grace: draw.maybe(Draw::millis).map(|grace| grace.min(ttl)),
+        ttl: Duration::from_millis(20) + draw.millis(),
         owner: draw.of(&["", "owner", "\t\u{2028}"]).into(),
         metadata: labels(draw),
         identity: None,

@@ -25,7 +25,7 @@ pub(crate) fn check(table: &Table) {
     for session in table.sessions_after(Revision(0)) {
         let known = table.session(&session.spec.id).map(|known| known.opened);
         assert_eq!(known, Some(session.opened));
-        if let Some(client) = session.spec.declared_by() {
+        if let Some(client) = session.spec.client.as_ref() {
             let client = table.client(client).expect("a declared session has a client");
             assert_eq!(client.items.get(&session.spec.declared), Some(&Item::Session(session.spec.id.clone())));
             assert_eq!(session.spec.home, client.home);
@@ -67,7 +67,7 @@ fn check_client(table: &Table, client: &Client) {
         };
         assert_eq!(declared, Some(*number), "{item:?} of {client:?}");
         let session = table.session(session).expect("a client's session is open");
-        assert_eq!(session.spec.declared_by(), Some(&client.id), "{item:?}");
+        assert_eq!(session.spec.client.as_ref(), Some(&client.id), "{item:?}");
         assert!(*number <= client.last, "{client:?}");
     }
 }

@@ -45,24 +45,10 @@ pub fn write(folder: &Path) -> anyhow::Result<()> {
             .btree_map(".")
             // The constructors named `connect` would collide with ClientService.Connect.
             .build_transport(false)
-            // Boxed because it is large and usually absent on a stream, whose responses are adjacent in memory.
-            .boxed(".tenure.v1.AcquireResponse.claim")
-            .boxed(".tenure.v1.AcquireResponse.holder")
+            // Boxed because it is large, and the states of a stream are adjacent in memory.
             .boxed(".tenure.v1.WaitingState.holder")
             .boxed(".tenure.v1.BusyState.holder")
             .boxed(".tenure.v1.State.kind.rejected")
-            .boxed(".tenure.v1.Answer.kind.open_session")
-            .boxed(".tenure.v1.Answer.kind.attached_session")
-            .boxed(".tenure.v1.Answer.kind.get_lock")
-            .boxed(".tenure.v1.Answer.kind.get_session")
-            .boxed(".tenure.v1.Answer.kind.hold_ended")
-            .boxed(".tenure.v1.Answer.kind.transfer")
-            .boxed(".tenure.v1.Answer.kind.transfer_requested")
-            .boxed(".tenure.v1.Answer.kind.update_claim")
-            .boxed(".tenure.v1.Answer.kind.join_group")
-            .boxed(".tenure.v1.Answer.kind.configure_group")
-            .boxed(".tenure.v1.Answer.kind.assign")
-            .boxed(".tenure.v1.Answer.kind.get_group")
             // Encoded once for all recipients.
             .bytes(".tenure.internal.v1.Batch.events")
             .codec_path("crate::codec::Codec")

@@ -164,7 +164,7 @@ impl Probe<'_> {
             Err(status) => checks.push(rejected("watch", &status)),
         }
         // Without this call, the session ends by its TTL.
-        let close = CloseSessionRequest { namespace, session_id, client_id: String::new() };
+        let close = CloseSessionRequest { namespace, session_id };
         let _ = self.within(sessions.close_session(close)).await;
     }
 

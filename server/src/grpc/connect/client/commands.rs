@@ -10,10 +10,10 @@ use tonic::{Code, Status};
 
 use super::{Client, REMEMBERED};
 use crate::grpc::connect::admit::Admission;
-use crate::grpc::framing::COMMANDS as CHANGES;
+use crate::grpc::framing::CHANGES;
 use crate::grpc::status::rejected;
 use crate::grpc::{CALL, spans};
-use crate::sequencer::{Reply, StreamEnd, StreamReplies, Tag};
+use crate::sequencer::{Replies, Reply, StreamEnd, Tag};
 
 /// The maximum number of commands of one stream that are in progress. Beyond it, what is declared is rejected.
 const IN_PROGRESS: usize = 1_000;
@@ -144,7 +144,7 @@ impl Client {
             }
         }
         self.count += 1;
-        let tag = Tag { id: self.count, count: self.count };
+        let tag = Tag(self.count);
         let (client, epoch, home, connected) = (self.id.clone(), self.epoch, self.server, self.connected);
         let command = Command::Change { client, epoch, home, connected, changes };
         let span = self.namespace.command_span(&call, &command);
@@ -153,8 +153,8 @@ impl Client {
     }
 
     /// Reports what became of commands.
-    pub(super) fn conclude(&mut self, replies: StreamReplies) -> Result<(), Status> {
-        for (tag, reply) in replies.replies {
+    pub(super) fn conclude(&mut self, replies: Replies) -> Result<(), Status> {
+        for (tag, reply) in replies {
             let Some(at) = self.in_progress.iter().position(|command| command.tag == tag) else { continue };
             let Some(command) = self.in_progress.remove(at) else { continue };
             spans::answered(&command.call, code_of(&reply));

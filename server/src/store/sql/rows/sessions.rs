@@ -20,7 +20,6 @@ pub(crate) static SESSIONS: Table = Table {
         "ttl_ms",
         "disconnect_grace_ms",
         "home",
-        "attachment",
         "identity",
         "client",
         "declared",
@@ -44,7 +43,6 @@ pub(crate) fn session_cells<'a>(
             int(whole_millis(spec.ttl)),
             optional_int(spec.disconnect_grace.map(whole_millis)),
             int(spec.home.0),
-            int(spec.attachment),
             optional_text(spec.identity.as_deref()),
             optional_text(spec.client.as_deref()),
             int(spec.declared),
@@ -62,11 +60,10 @@ pub(crate) fn session(row: &Row<'_>) -> Result<Session, DriverError> {
         ttl: Duration::from_millis(number(row, 3)?),
         disconnect_grace: optional(row, 4)?.map(Duration::from_millis),
         home: ServerId(number(row, 5)?),
-        attachment: number(row, 6)?,
-        identity: if row.is_null(7) { None } else { Some(text(row, 7)?) },
-        client: if row.is_null(8) { None } else { Some(text(row, 8)?) },
-        declared: number(row, 9)?,
-        metadata: decode_metadata(row.text(10)?).map_err(unreadable)?,
+        identity: if row.is_null(6) { None } else { Some(text(row, 6)?) },
+        client: if row.is_null(7) { None } else { Some(text(row, 7)?) },
+        declared: number(row, 8)?,
+        metadata: decode_metadata(row.text(9)?).map_err(unreadable)?,
     };
     Ok(Session::new(spec, Revision(number(row, 0)?)))
 }

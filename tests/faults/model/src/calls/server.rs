@@ -142,7 +142,7 @@ impl World {
                 self.register_caller(server, id);
             }
             Event::Awaited { id, at } => self.awaited(server, Claim { id, at }, limits),
-            Event::Attached { client, home } => {
+            Event::Moved { client, home } => {
                 // Claims that are awaited nowhere follow the home of their session; with a flaw, all claims do.
                 let follows = |claim: &Claim| claim.at.is_none() || limits.has(Flaw::CancelledAtHome);
                 let Some(claim) = table.of(client).filter(follows) else { return };

@@ -96,7 +96,7 @@ impl World {
             Action::Cancel(client, server) => self.cancel(client, server, limits),
             Action::Renew(client, server) => {
                 self.budget.renews -= 1;
-                self.carry_out(server, Command::Attach(client), limits);
+                self.carry_out(server, Command::Move(client), limits);
             }
             Action::Leave(index) => self.leave_call(index),
             Action::Deliver(index) => self.deliver(index),

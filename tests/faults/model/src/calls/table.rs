@@ -40,7 +40,7 @@ pub enum Reason {
 #[allow(missing_docs)]
 pub enum Event {
     Opened { client: Client, home: Server },
-    Attached { client: Client, home: Server },
+    Moved { client: Client, home: Server },
     SessionEnded { client: Client },
     Queued(Claim),
     Granted(Claim),
@@ -65,7 +65,7 @@ pub enum Command {
     Acknowledge(Id),
     Release(Id),
     Cancel(Client),
-    Attach(Client),
+    Move(Client),
     Expire(Client),
     Adopt(Server),
 }
@@ -154,7 +154,7 @@ impl Table {
     pub fn apply(&mut self, event: Event, flaw: Option<Flaw>) {
         self.last_cancel = None;
         match event {
-            Event::Opened { client, home } | Event::Attached { client, home } => {
+            Event::Opened { client, home } | Event::Moved { client, home } => {
                 self.homes[usize::from(client)] = Some(home);
             }
             Event::SessionEnded { client } => self.homes[usize::from(client)] = None,
@@ -237,9 +237,9 @@ impl Decision {
                     self.emit(Event::Cancelled { client });
                 }
             }
-            Command::Attach(client) => {
+            Command::Move(client) => {
                 if self.table.homes[usize::from(client)].is_some_and(|home| home != by) {
-                    self.emit(Event::Attached { client, home: by });
+                    self.emit(Event::Moved { client, home: by });
                 }
             }
             Command::Expire(client) => {
@@ -269,7 +269,7 @@ impl Decision {
         match self.table.homes[usize::from(client)] {
             None if !queue && !is_free => return Outcome::Busy,
             None => self.emit(Event::Opened { client, home: self.by }),
-            Some(home) if home != self.by => self.emit(Event::Attached { client, home: self.by }),
+            Some(home) if home != self.by => self.emit(Event::Moved { client, home: self.by }),
             Some(_) => {}
         }
         if let Some(own) = self.table.of(client) {

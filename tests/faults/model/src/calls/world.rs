@@ -238,7 +238,7 @@ impl World {
                 let matters = |event: &Event| match event {
                     Event::Cancelled { .. } => true,
                     Event::Adopted { by, .. } => *by == server,
-                    Event::Attached { home, .. } => *home == server && limits.flaw.is_some(),
+                    Event::Moved { home, .. } => *home == server && limits.flaw.is_some(),
                     _ => false,
                 };
                 while instance.at < length && !self.tail[instance.at].iter().any(matters) {

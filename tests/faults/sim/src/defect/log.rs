@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    Acquire, AskedMode, Change, ClaimSpec, Command, Declaration, DeclaredClaim, EndReason, Event, Item, Mode, Origin,
-    Recorded, Revision, ServerId, Session, Table, Text, no_labels,
+    Acquire, AskedMode, Change, ClaimSpec, Command, Declaration, DeclaredClaim, EndReason, Event, Item, Mode, Recorded,
+    Revision, ServerId, Session, Table, Text, no_labels,
 };
 use tenure_server::store::Batch;
 
@@ -166,14 +166,14 @@ fn cancels_at_home(table: &Table, home: ServerId) -> impl Iterator<Item = Comman
 /// The commands that follow on one event of a batch.
 fn commands_after(defect: Defect, table: &Table, batch: &Batch, recorded: &Recorded) -> Vec<Command> {
     match (defect, &recorded.event) {
-        (Defect::NoFreshTtl | Defect::ExpiryAfterReattach, Event::SessionAttached { session, opened, home, .. }) => {
+        (Defect::NoFreshTtl | Defect::ExpiryAfterMove, Event::SessionMoved { session, opened, home, .. }) => {
             let applies = |found: &&Session| {
                 let moves = found.spec.home != *home;
                 found.opened == *opened && moves == (defect == Defect::NoFreshTtl)
             };
             table.session(session).filter(applies).map(|found| end_at(found, *home)).into_iter().collect()
         }
-        (Defect::NoFreshTtl | Defect::ExpiryAfterReattach, Event::ClientConnected { client, home, .. }) => {
+        (Defect::NoFreshTtl | Defect::ExpiryAfterMove, Event::ClientConnected { client, home, .. }) => {
             let Some(found) = table.client(client) else { return Vec::new() };
             let applies = (found.home != *home) == (defect == Defect::NoFreshTtl);
             let sessions = found.sessions().filter_map(|session| table.session(session)).filter(|_| applies);
@@ -189,7 +189,7 @@ fn commands_after(defect: Defect, table: &Table, batch: &Batch, recorded: &Recor
                 session: session.clone(),
                 opening: None,
                 home: found.spec.home,
-                origin: Origin::Call { received: batch.revision() },
+                received: batch.revision(),
                 opened: Some(found.opened),
                 names: names.clone(),
                 mode: AskedMode::Exclusive,
@@ -224,7 +224,7 @@ fn commands_after(defect: Defect, table: &Table, batch: &Batch, recorded: &Recor
 
 /// Makes the claim of a client again, by the next number. Its session has ended if this is rejected.
 fn wait_again(table: &Table, spec: &ClaimSpec) -> Option<Command> {
-    let client = table.client(table.session(&spec.session)?.spec.declared_by()?)?;
+    let client = table.client(table.session(&spec.session)?.spec.client.as_ref()?)?;
     let is_session = |item: &Item| matches!(item, Item::Session(session) if *session == spec.session);
     let (session, _) = client.items.iter().find(|(_, item)| is_session(item))?;
     let claim = DeclaredClaim {

@@ -54,8 +54,8 @@ pub enum Defect {
     NoFreshTtl,
     /// After the database lost history, sessions end as if no other server had renewed them.
     NoFreshTtlAfterLoss,
-    /// The due end of a session takes effect although the session was attached again before it.
-    ExpiryAfterReattach,
+    /// The due end of a session takes effect although the session has moved before it.
+    ExpiryAfterMove,
     /// What a disconnected client waits for does not end when the reattach time has passed.
     AbandonForgotten,
     /// The session's home cancels claims whose calls are at other servers.
@@ -128,7 +128,7 @@ impl Defect {
         Self::RenewalForgotten,
         Self::NoFreshTtl,
         Self::NoFreshTtlAfterLoss,
-        Self::ExpiryAfterReattach,
+        Self::ExpiryAfterMove,
         Self::AbandonForgotten,
         Self::CancelledAtHome,
         Self::CancelOvertaken,

@@ -13,15 +13,14 @@ use tenure_abuse::{Attack, FrameClient, GrpcCaller, GrpcResponse, Target, assert
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::{
-    AcquireRequest, Command, GetLockRequest, KeepAliveRequest, OpenSessionRequest, RenewRequest, StreamRequest, command,
+    AcquireRequest, Change, Changes, ConnectRequest, Hello, OpenSessionRequest, RenewRequest, change, connect_request,
 };
 use tonic::transport::Channel;
 
 const ACQUIRE: &str = "/tenure.v1.LockService/Acquire";
 const ASSIGN: &str = "/tenure.v1.GroupService/AssignGroup";
 const LIST: &str = "/tenure.v1.LockService/ListLocks";
-const STREAM: &str = "/tenure.v1.ClientService/Stream";
-const KEEP_ALIVE: &str = "/tenure.v1.SessionService/KeepAlive";
+const CONNECT: &str = "/tenure.v1.ClientService/Connect";
 
 /// The usual message size limit of gRPC libraries.
 const LARGEST: usize = 4 << 20;
@@ -124,34 +123,25 @@ async fn incomplete_messages_of_unary_calls_are_bounded() {
 async fn incomplete_messages_of_client_streams_are_bounded() {
     let target = Target::start().await.unwrap();
     assert_rejected(
-        &run_beside_holder(&target, "incomplete messages of Stream", incomplete(&target, STREAM, LARGEST)).await,
+        &run_beside_holder(&target, "incomplete messages of Connect", incomplete(&target, CONNECT, LARGEST)).await,
     );
 }
 
-#[tokio::test]
-async fn incomplete_messages_of_keep_alive_are_bounded() {
-    let target = Target::start().await.unwrap();
-    assert_rejected(
-        &run_beside_holder(&target, "large messages of KeepAlive", incomplete(&target, KEEP_ALIVE, LARGEST)).await,
-    );
-    assert_rejected(
-        &run_beside_holder(&target, "incomplete messages of KeepAlive", incomplete(&target, KEEP_ALIVE, 128 << 10))
-            .await,
-    );
-}
-
-/// Each stream has sent a large message, which is answered, and sends no more.
+/// Each stream has sent a large message, and sends no more.
 #[tokio::test]
 async fn idle_streams_keep_no_memory_of_their_messages() {
     let target = Target::start().await.unwrap();
     let caller = GrpcCaller::connect(target.address()).await.unwrap();
-    let session_ids = (0..1_000).map(|at| format!("{at:0>128}")).collect();
-    let request = KeepAliveRequest { session_ids, ..KeepAliveRequest::default() };
-    let request = Bytes::from(message(&request.encode_to_vec()));
     let attack = async {
         let mut calls = Vec::new();
-        for _ in 0..many(150, 990) {
-            calls.push(caller.call_on(KEEP_ALIVE, request.clone()).await.unwrap());
+        for number in 0..many(150, 990) {
+            let hello = Hello { client_id: format!("{number:0>16}"), epoch: 1, ..Hello::default() };
+            // Paused as soon as it is open: nothing is replied.
+            let pause = Change { kind: Some(change::Kind::Pause(1)), traceparent: "0".repeat(130 << 10) };
+            let requests =
+                [connect_request::Kind::Hello(hello), connect_request::Kind::Changes(Changes { changes: vec![pause] })];
+            let requests = requests.map(|kind| message(&ConnectRequest { kind: Some(kind) }.encode_to_vec()));
+            calls.push(caller.call_on(CONNECT, Bytes::from(requests.concat())).await.unwrap());
         }
         calls.len()
     };
@@ -164,31 +154,25 @@ async fn stream_with_an_incomplete_message_times_out() {
     let target = Target::start().await.unwrap();
     let caller = GrpcCaller::connect(target.address()).await.unwrap();
     let half = Bytes::from_static(&[0, 0, 0, 1, 0, 1]);
-    let attack = async {
-        tokio::join!(caller.call_unfinished(STREAM, half.clone()), caller.call_unfinished(KEEP_ALIVE, half.clone()))
-    };
-    let (stream, keep_alive) = target.run(Attack::named("half messages of streams").quiet(), attack).await;
-    for answer in [stream.unwrap(), keep_alive.unwrap()] {
-        assert_eq!(answer.grpc, Some(4), "{answer:?}");
-    }
+    let attack = caller.call_unfinished(CONNECT, half);
+    let answer = target.run(Attack::named("half a message of a stream").quiet(), attack).await.unwrap();
+    assert_eq!(answer.grpc, Some(4), "{answer:?}");
 }
 
 /// The server stops reading from a client that reads no replies; its message must still be complete in time.
 #[tokio::test]
 async fn stream_with_an_incomplete_message_times_out_while_replies_are_unread() {
     let target = Target::start().await.unwrap();
-    // The replies exceed the reader's queue, and the requests fit into the initial HTTP/2 window.
-    let commands = (1..=1_000).map(|id| {
-        let get = GetLockRequest { name: format!("{id:0>40}"), ..GetLockRequest::default() };
-        Command { id, kind: Some(command::Kind::GetLock(get)), ..Command::default() }
-    });
-    let commands = message(&StreamRequest { commands: commands.collect() }.encode_to_vec());
-    let sent = [commands, vec![0, 0, 0, 1, 0, 1]].concat();
+    // The states exceed what is queued for the reader, and the request fits into the initial HTTP/2 window.
+    let hello =
+        Hello { client_id: "reads no replies".into(), epoch: 1, known: (1..=8_000).collect(), ..Hello::default() };
+    let hello = ConnectRequest { kind: Some(connect_request::Kind::Hello(hello)) };
+    let sent = [message(&hello.encode_to_vec()), vec![0, 0, 0, 1, 0, 1]].concat();
     let attack = async {
         let mut client =
             FrameClient::handshake_with(target.address(), &[(setting::INITIAL_WINDOW_SIZE, 0)]).await.unwrap();
         let begun = Instant::now();
-        client.send(&headers(1, false, &block::call(STREAM))).await;
+        client.send(&headers(1, false, &block::call(CONNECT))).await;
         for piece in sent.chunks(16 << 10) {
             client.send(&data(1, false, piece)).await;
         }
@@ -200,7 +184,7 @@ async fn stream_with_an_incomplete_message_times_out_while_replies_are_unread() 
         }
         client.ends_within(Duration::from_millis(10)).await
     };
-    let end = target.run(Attack::named("half a message and unread replies").quiet(), attack).await;
+    let end = target.run(Attack::named("half a message and unread replies").quiet().may_connect(), attack).await;
     assert!(end.is_some(), "the connection stays open");
 }
 
@@ -265,14 +249,15 @@ async fn connection_with_large_unread_replies_is_closed() {
 
 /// Bytes that decode to a hundred times their size.
 #[tokio::test]
-async fn message_of_empty_commands_is_rejected_before_it_is_decoded() {
+async fn message_of_empty_changes_is_rejected_before_it_is_decoded() {
     let target = Target::start().await.unwrap();
-    // A quarter of the size limit: decoded, it would be 140 MiB.
-    let commands = [0x0a, 0].repeat(LARGEST / 8);
+    // A quarter of the size limit: decoded, it would be 100 MiB.
+    let changes = Changes { changes: vec![Change::default(); LARGEST / 8] };
+    let request = ConnectRequest { kind: Some(connect_request::Kind::Changes(changes)) }.encode_to_vec();
     let attack = async {
         let caller = GrpcCaller::connect(target.address()).await.unwrap();
-        caller.call(STREAM, &[], &message(&commands)).await.unwrap()
+        caller.call(CONNECT, &[], &message(&request)).await.unwrap()
     };
-    let answer = run_beside_holder(&target, "empty commands", attack).await;
+    let answer = run_beside_holder(&target, "empty changes", attack).await;
     assert_eq!(answer.grpc, Some(3), "{answer:?}");
 }

@@ -5,6 +5,9 @@ use prost_types::field_descriptor_proto::Type;
 use prost_types::{DescriptorProto, FileDescriptorSet};
 use tenure_proto::v1::{ConnectRequest, Declaration, DeclaredClaim, DeclaredSession, Hello, connect_request};
 
+/// The number of the claim that is declared on a stream.
+pub const CLAIM: u64 = 2;
+
 /// The subject of a call.
 #[derive(Clone, Copy)]
 pub struct About<'a> {
@@ -28,16 +31,14 @@ impl Contract {
         files.find_map(|file| file.message_type.iter().find(|message| message.name() == name)).unwrap()
     }
 
-    /// The path of each call with its messages: for the client stream, one per command.
+    /// The path of each call with its message.
     pub fn calls(&self, about: About<'_>) -> Vec<(String, Vec<u8>)> {
         let mut calls = Vec::new();
         for file in self.0.file.iter().filter(|file| file.package() == "tenure.v1") {
             for service in &file.service {
                 for method in &service.method {
                     let path = format!("/tenure.v1.{}/{}", service.name(), method.name());
-                    if method.input_type() == ".tenure.v1.StreamRequest" {
-                        calls.extend(self.commands(about).into_iter().map(|command| (path.clone(), command)));
-                    } else if method.input_type() == ".tenure.v1.ConnectRequest" {
+                    if method.input_type() == ".tenure.v1.ConnectRequest" {
                         calls.push((path, hello(about)));
                     } else {
                         calls.push((path, self.fill(method.input_type(), about)));
@@ -48,20 +49,6 @@ impl Contract {
         calls
     }
 
-    /// A stream request for each kind of command.
-    fn commands(&self, about: About<'_>) -> Vec<Vec<u8>> {
-        // A cancel command affects only its own stream.
-        let reaches =
-            |field: &&prost_types::FieldDescriptorProto| field.oneof_index.is_some() && field.name() != "cancel";
-        let kinds = self.message(".tenure.v1.Command").field.iter().filter(reaches);
-        let command = |field: &prost_types::FieldDescriptorProto| {
-            let request = self.fill(field.type_name(), about);
-            let command = [vec![0x08, 1], bytes(field.number(), &request)].concat();
-            bytes(1, &command)
-        };
-        kinds.map(command).collect()
-    }
-
     /// Builds a message whose fields refer to `about`.
     fn fill(&self, name: &str, about: About<'_>) -> Vec<u8> {
         let mut filled = Vec::new();
@@ -69,7 +56,7 @@ impl Contract {
             let text = match field.name() {
                 "namespace" => about.namespace,
                 "name" | "names" | "group" | "prefix" => about.name,
-                "session_id" | "session_ids" => about.session,
+                "session_id" => about.session,
                 "operator" => "eve",
                 _ => "",
             };
@@ -91,8 +78,9 @@ impl Contract {
 /// The start of a declared stream, with a claim.
 fn hello(about: About<'_>) -> Vec<u8> {
     let ttl = Some(prost_types::Duration { seconds: 60, nanos: 0 });
-    let open = Some(DeclaredSession { ttl, ..DeclaredSession::default() });
-    let claims = vec![DeclaredClaim { number: 2, names: vec![about.name.to_owned()], ..DeclaredClaim::default() }];
+    let session_id = about.session.to_owned();
+    let open = Some(DeclaredSession { session_id, ttl, ..DeclaredSession::default() });
+    let claims = vec![DeclaredClaim { number: CLAIM, names: vec![about.name.to_owned()], ..DeclaredClaim::default() }];
     let declared = vec![Declaration { session: 1, open, claims, memberships: Vec::new() }];
     // Each client connects once.
     let client_id = format!("{:0>16}", about.name);

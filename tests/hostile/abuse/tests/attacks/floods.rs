@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use prost::Message;
 use tenure_abuse::frame::{data, flag, frame, headers, kind, ping, priority, setting, settings, window_update};
-use tenure_abuse::{Attack, FrameClient, Reaction, Target, block, frame::code, many};
+use tenure_abuse::{Attack, FrameClient, Reaction, Target, block, frame::code, many, message};
+use tenure_proto::v1::connect_request::Kind;
+use tenure_proto::v1::{ConnectRequest, Hello, KeepAlive};
 
 /// How long a client that does not read sends.
 const UNREAD: Duration = Duration::from_millis(300);
@@ -32,7 +35,7 @@ fn call(path: &str) -> Vec<u8> {
 #[tokio::test]
 async fn frame_floods_are_answered_or_end_the_connection() {
     let target = Target::shared().await;
-    let keep_alive = call("/tenure.v1.SessionService/KeepAlive");
+    let connect = call("/tenure.v1.ClientService/Connect");
     let times = many(20_000, 1_000_000);
     let pong = frame(kind::PING, flag::ACK, 0, b"flooding");
     let window = settings(&[(setting::INITIAL_WINDOW_SIZE, 65_535)]);
@@ -40,17 +43,17 @@ async fn frame_floods_are_answered_or_end_the_connection() {
     let floods: [(&'static str, &[u8], Vec<u8>, usize); 6] = [
         ("PING flood (CVE-2019-9512)", &[], ping(*b"flooding"), times),
         ("unsolicited PING ACK flood", &[], pong, times),
-        ("SETTINGS flood (CVE-2019-9515)", &keep_alive, window, times),
-        ("priority flood (CVE-2019-9513)", &keep_alive, shuffled, times / 3),
-        ("WINDOW_UPDATE flood", &keep_alive, window_update(0, 1), times),
-        ("unknown frames flood", &keep_alive, frame(0x42, 0, 1, b"x"), times),
+        ("SETTINGS flood (CVE-2019-9515)", &connect, window, times),
+        ("priority flood (CVE-2019-9513)", &connect, shuffled, times / 3),
+        ("WINDOW_UPDATE flood", &connect, window_update(0, 1), times),
+        ("unknown frames flood", &connect, frame(0x42, 0, 1, b"x"), times),
     ];
     for (name, opening, one, times) in floods {
         let found = flood(target, name, opening, &one, times).await;
         assert!(found.iter().all(|reaction| *reaction == Reaction::Served || reaction.is_shed()), "{name}: {found:?}");
     }
     // A flood of empty frames always ends the connection.
-    let found = flood(target, "empty frames flood (CVE-2019-9518)", &keep_alive, &data(1, false, &[]), times).await;
+    let found = flood(target, "empty frames flood (CVE-2019-9518)", &connect, &data(1, false, &[]), times).await;
     assert!(found.iter().all(|reaction| reaction.is_shed()), "{found:?}");
 }
 
@@ -90,10 +93,13 @@ async fn data_beyond_the_window_ends_the_stream_or_the_connection() {
     let attack = async {
         let mut client =
             FrameClient::handshake_with(target.address(), &[(setting::INITIAL_WINDOW_SIZE, 0)]).await.unwrap();
-        client.send(&call("/tenure.v1.SessionService/KeepAlive")).await;
-        // Each is answered, with or without an error; none of the replies is read.
-        let request = [&[0, 0, 0, 0, 3][..], &[0x12, 1, b's']].concat();
-        let frame = data(1, false, &request.repeat(2_000));
+        client.send(&call("/tenure.v1.ClientService/Connect")).await;
+        let hello = Hello { client_id: "reads no replies".to_owned(), epoch: 1, ..Hello::default() };
+        let [hello, keep_alive] = [Kind::Hello(hello), Kind::KeepAlive(KeepAlive { number: 1 })]
+            .map(|kind| message(&ConnectRequest { kind: Some(kind) }.encode_to_vec()));
+        client.send(&data(1, false, &hello)).await;
+        // Each is answered; none of the replies is read.
+        let frame = data(1, false, &keep_alive.repeat(1_500));
         for _ in 0..200 {
             if !client.send(&frame).await {
                 break;
@@ -101,7 +107,7 @@ async fn data_beyond_the_window_ends_the_stream_or_the_connection() {
         }
         client.reaction().await
     };
-    let reaction = target.run(Attack::named("DATA beyond the window"), attack).await;
+    let reaction = target.run(Attack::named("DATA beyond the window").may_connect(), attack).await;
     let is_over = matches!(reaction, Reaction::GoAway(code::FLOW_CONTROL_ERROR) | Reaction::Closed);
     assert!(is_over || reaction == Reaction::Reset(1, code::FLOW_CONTROL_ERROR), "{reaction:?}");
 }

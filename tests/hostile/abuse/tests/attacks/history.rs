@@ -1,79 +1,79 @@
 //! Concurrent reads of history by many clients, as after an outage.
 
-use std::collections::BTreeMap;
-
 use futures::channel::mpsc;
 use futures::future::join_all;
 use futures::{SinkExt, StreamExt};
 use tenure_abuse::{Attack, HEALTHY_NAMESPACE, Target, many};
-use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::client_service_client::ClientServiceClient;
-use tenure_proto::v1::command::Kind;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::state::Kind as State;
 use tenure_proto::v1::watch_service_client::WatchServiceClient;
 use tenure_proto::v1::{
-    AcquireRequest, Answer, Command, ListHistoryRequest, OpenSessionRequest, ReleaseRequest, StreamRequest,
-    WatchRequest,
+    Change, Changes, ConnectRequest, ConnectResponse, Declaration, DeclaredClaim, DeclaredSession, Hello,
+    ListHistoryRequest, WatchRequest, change, connect_request, connect_response,
 };
 use tonic::Streaming;
 use tonic::transport::Channel;
 
-/// The number of locks acquired, and then released, at once: the maximum number of commands in one message.
+/// The number of locks acquired, and then released, at once: the maximum number of changes in one message.
 const LOCKS: u64 = 1_000;
 
 fn namespace() -> String {
     HEALTHY_NAMESPACE.to_owned()
 }
 
-/// A session that acquires and releases.
+/// A client whose session acquires and releases.
 struct Churner {
-    sender: mpsc::Sender<StreamRequest>,
-    answers: Streaming<tenure_proto::v1::StreamResponse>,
+    sender: mpsc::Sender<ConnectRequest>,
+    responses: Streaming<ConnectResponse>,
+    /// The last number that was declared.
+    last: u64,
 }
 
 impl Churner {
     async fn open(channel: Channel) -> Self {
-        let (sender, requests) = mpsc::channel(1);
-        let answers = ClientServiceClient::new(channel).stream(requests).await.unwrap().into_inner();
-        let mut churner = Self { sender, answers };
-        let open = OpenSessionRequest {
-            namespace: namespace(),
-            session_id: "churner".to_owned(),
-            ttl: Some(prost_types::Duration { seconds: 600, nanos: 0 }),
-            ..OpenSessionRequest::default()
-        };
-        churner.request([(LOCKS, Kind::OpenSession(open))]).await;
+        let (mut sender, requests) = mpsc::channel(1);
+        let ttl = Some(prost_types::Duration { seconds: 600, nanos: 0 });
+        let open = Some(DeclaredSession { session_id: "churner".to_owned(), ttl, ..DeclaredSession::default() });
+        let declared = vec![Declaration { session: 1, open, ..Declaration::default() }];
+        let client_id = "0123456789abcdef".to_owned();
+        let hello = Hello { namespace: namespace(), client_id, epoch: 1, declared, ..Hello::default() };
+        sender.send(ConnectRequest { kind: Some(connect_request::Kind::Hello(hello)) }).await.unwrap();
+        let responses = ClientServiceClient::new(channel).connect(requests).await.unwrap().into_inner();
+        let mut churner = Self { sender, responses, last: 1 };
+        churner.wait_for(1, |state| matches!(state, State::Open(_))).await;
         churner
     }
 
-    /// Sends commands, and returns the answers by command id.
-    async fn request(&mut self, commands: impl IntoIterator<Item = (u64, Kind)>) -> BTreeMap<u64, Answered> {
-        let command = |(number, kind)| Command { id: number + 1, kind: Some(kind), ..Command::default() };
-        let commands: Vec<Command> = commands.into_iter().map(command).collect();
-        let (count, mut answered) = (commands.len(), BTreeMap::new());
-        self.sender.send(StreamRequest { commands }).await.unwrap();
-        while answered.len() < count {
-            for Answer { id, kind } in self.answers.next().await.unwrap().unwrap().answers {
-                answered.extend(id.checked_sub(1).zip(kind));
+    /// Makes these changes, and waits for as many such states.
+    async fn change(&mut self, changes: impl Iterator<Item = change::Kind>, is_done: fn(&State) -> bool) {
+        let changes: Vec<Change> = changes.map(|kind| Change { kind: Some(kind), ..Change::default() }).collect();
+        let count = changes.len();
+        let changes = connect_request::Kind::Changes(Changes { changes });
+        self.sender.send(ConnectRequest { kind: Some(changes) }).await.unwrap();
+        self.wait_for(count, is_done).await;
+    }
+
+    async fn wait_for(&mut self, count: usize, is_done: fn(&State) -> bool) {
+        let mut found = 0;
+        while found < count {
+            if let Some(connect_response::Kind::States(states)) = self.responses.next().await.unwrap().unwrap().kind {
+                found += states.states.iter().filter(|state| state.kind.as_ref().is_some_and(is_done)).count();
             }
         }
-        answered
     }
 
     /// Acquires and releases all locks: two events per lock.
     async fn round(&mut self) {
-        let (name, session) = (|number| format!("churn/{number}"), || "churner".to_owned());
+        let numbers = self.last + 1..=self.last + LOCKS;
+        self.last += LOCKS;
         let acquire = |number| {
-            let (namespace, names, session_id) = (namespace(), vec![name(number)], session());
-            (number, Kind::Acquire(AcquireRequest { namespace, names, session_id, ..AcquireRequest::default() }))
+            let names = vec![format!("churn/{}", number % LOCKS)];
+            let claims = vec![DeclaredClaim { number, names, ..DeclaredClaim::default() }];
+            change::Kind::Declare(Declaration { session: 1, claims, ..Declaration::default() })
         };
-        let acquired = self.request((0..LOCKS).map(acquire)).await;
-        let release = |(number, answer)| {
-            let Answered::Acquire(acquired) = answer else { panic!("{answer:?}") };
-            let (namespace, name, session_id, token) = (namespace(), name(number), session(), acquired.token);
-            (number, Kind::Release(ReleaseRequest { namespace, name, session_id, token }))
-        };
-        self.request(acquired.into_iter().map(release)).await;
+        self.change(numbers.clone().map(acquire), |state| matches!(state, State::Held(_))).await;
+        self.change(numbers.map(change::Kind::Withdraw), |state| matches!(state, State::Ended(_))).await;
     }
 }
 

@@ -199,7 +199,7 @@ async fn headers_that_claim_an_identity_are_ignored() {
         for (name, value) in &claims {
             for path in [
                 LIST,
-                "/tenure.v1.ClientService/Stream",
+                "/tenure.v1.ClientService/Connect",
                 "/no/such",
                 "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
             ] {

@@ -12,9 +12,8 @@ mod status {
 }
 
 const ACQUIRE: &str = "/tenure.v1.LockService/Acquire";
-const STREAM: &str = "/tenure.v1.ClientService/Stream";
+const CONNECT: &str = "/tenure.v1.ClientService/Connect";
 const WATCH: &str = "/tenure.v1.WatchService/Watch";
-const KEEP_ALIVE: &str = "/tenure.v1.SessionService/KeepAlive";
 
 /// The length prefix of a message.
 fn prefix(compressed: u8, length: u32) -> Vec<u8> {
@@ -74,7 +73,7 @@ async fn invalid_messages_are_rejected() {
     let target = Target::shared().await;
     let attack = async || {
         let caller = GrpcCaller::connect(target.address()).await.unwrap();
-        for path in [ACQUIRE, STREAM, WATCH, KEEP_ALIVE] {
+        for path in [ACQUIRE, CONNECT, WATCH] {
             for (name, body, codes) in bodies() {
                 let answer =
                     caller.call(path, &[], &body).await.unwrap_or_else(|error| panic!("{name} for {path}: {error:#}"));
@@ -113,13 +112,13 @@ async fn unknown_paths_content_types_and_methods_are_rejected() {
             assert_rejected("an unknown path", path, &answer, &[status::UNIMPLEMENTED]);
         }
         for kind in ["application/json", "text/plain", "", "application/grpc-web", "application/grpcx"] {
-            for path in [ACQUIRE, STREAM, WATCH] {
+            for path in [ACQUIRE, CONNECT, WATCH] {
                 let answer = caller.call(path, &[("content-type", kind)], &message(&[])).await.unwrap();
                 assert_eq!((answer.http, answer.grpc, &answer.text[..]), (415, None, ""), "{kind} for {path}");
             }
         }
         for method in [Method::GET, Method::PUT, Method::DELETE, Method::OPTIONS, Method::HEAD] {
-            for path in [ACQUIRE, STREAM, WATCH] {
+            for path in [ACQUIRE, CONNECT, WATCH] {
                 let request = Request::builder().method(method.clone()).uri(format!("http://localhost{path}"));
                 let request = request.header("content-type", "application/grpc").body(()).unwrap();
                 let answer = caller.send_request(request, &message(&[])).await.unwrap();
@@ -174,7 +173,7 @@ async fn compressed_messages_are_rejected() {
     let compressed = [prefix(1, u32::try_from(bomb.len()).unwrap()), bomb].concat();
     let attack = async || {
         let caller = GrpcCaller::connect(target.address()).await.unwrap();
-        for path in [ACQUIRE, STREAM, WATCH, KEEP_ALIVE] {
+        for path in [ACQUIRE, CONNECT, WATCH] {
             for encoding in ["gzip", "deflate", "zstd", "snappy", "x"] {
                 for _ in 0..many(1, 20) {
                     let answer = caller.call(path, &[("grpc-encoding", encoding)], &compressed).await.unwrap();

@@ -8,11 +8,12 @@ use prost::Message;
 use tenure_abuse::frame::{data, headers, setting};
 use tenure_abuse::{Attack, FrameClient, GrpcCaller, HEALTHY_NAMESPACE, Reaction, Target, block, many, message};
 use tenure_proto::v1::client_service_client::ClientServiceClient;
-use tenure_proto::v1::command::Kind;
 use tenure_proto::v1::{
-    AcquireRequest, Command, GetLockRequest, GetSessionRequest, OpenSessionRequest, StreamRequest, WatchRequest,
+    AcquireRequest, Change, Changes, ConnectRequest, Declaration, DeclaredClaim, DeclaredSession, GetLockRequest,
+    GetSessionRequest, Hello, OpenSessionRequest, WatchRequest, change, connect_request, connect_response,
 };
 use tokio::time::timeout;
+use tonic::transport::Endpoint;
 
 /// The maximum number of names in one Acquire.
 const NAMES: usize = 16;
@@ -20,8 +21,8 @@ const NAMES: usize = 16;
 /// The timeout of a reply.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The maximum number of commands in one stream message.
-const COMMANDS: usize = 1_000;
+/// The maximum number of changes in one message.
+const CHANGES: usize = 1_000;
 
 /// The session's 4 KiB of labels are repeated for each name of its claims.
 #[tokio::test]
@@ -98,20 +99,16 @@ async fn unread_replies_with_many_claims_use_little_memory() {
         ..OpenSessionRequest::default()
     };
     let get = GetSessionRequest { namespace: "large".to_owned(), session_id: "large".to_owned(), after_claim: 0 };
-    for (name, kind) in [("opened", Kind::OpenSession(open)), ("read", Kind::GetSession(get))] {
+    let calls = [("opened", "OpenSession", open.encode_to_vec()), ("read", "GetSession", get.encode_to_vec())];
+    for (name, method, request) in calls {
+        let path = format!("/tenure.v1.SessionService/{method}");
         let attack = async {
             let mut client =
                 FrameClient::handshake_with(target.address(), &[(setting::INITIAL_WINDOW_SIZE, 0)]).await.unwrap();
-            // Several streams with several messages each.
-            for stream in 0..4 {
-                client.send(&headers(stream * 2 + 1, false, &block::call("/tenure.v1.ClientService/Stream"))).await;
-            }
-            for at in 0..u64::try_from(many(8, 40)).unwrap() {
-                let commands =
-                    (1..=250).map(|id| Command { id: at * 250 + id, kind: Some(kind.clone()), ..Command::default() });
-                let commands = message(&StreamRequest { commands: commands.collect() }.encode_to_vec());
-                for stream in 0..4 {
-                    client.send(&data(stream * 2 + 1, false, &commands)).await;
+            for at in 0..u32::try_from(many(500, 990)).unwrap() {
+                let call = headers(at * 2 + 1, false, &block::call(&path));
+                if !client.send(&[call, data(at * 2 + 1, true, &message(&request))].concat()).await {
+                    break;
                 }
             }
             let reaction = client.reaction().await;
@@ -130,57 +127,50 @@ async fn unread_replies_with_many_claims_use_little_memory() {
 #[tokio::test]
 async fn session_with_thousands_of_waits_is_read_quickly() {
     let target = Target::start().await.unwrap();
-    let mut client = ClientServiceClient::new(
-        tonic::transport::Endpoint::new(format!("http://{}", target.address())).unwrap().connect().await.unwrap(),
-    );
-    let (mut sender, requests) = mpsc::channel(1);
-    let mut answers = client.stream(requests).await.unwrap().into_inner();
-    let mut id = 0;
-    let mut command = |kind| {
-        id += 1;
-        Command { id, kind: Some(kind), ..Command::default() }
-    };
+    let channel = Endpoint::new(format!("http://{}", target.address())).unwrap().connect().await.unwrap();
     let namespace = || HEALTHY_NAMESPACE.to_owned();
-    let open = ["holder", "waiter"].map(|session| {
-        command(Kind::OpenSession(OpenSessionRequest {
-            namespace: namespace(),
-            session_id: session.to_owned(),
-            ttl: Some(prost_types::Duration { seconds: 600, nanos: 0 }),
-            ..OpenSessionRequest::default()
-        }))
-    });
-    sender.send(StreamRequest { commands: open.into() }).await.unwrap();
+    let session = |number, name: &str| {
+        let ttl = Some(prost_types::Duration { seconds: 600, nanos: 0 });
+        let open = Some(DeclaredSession { session_id: name.to_owned(), ttl, ..DeclaredSession::default() });
+        Declaration { session: number, open, ..Declaration::default() }
+    };
+    let (holder, waiter) = (1, 2);
+    let hello = Hello {
+        namespace: namespace(),
+        client_id: "0123456789abcdef".to_owned(),
+        epoch: 1,
+        declared: vec![session(holder, "holder"), session(waiter, "waiter")],
+        ..Hello::default()
+    };
+    let (mut sender, requests) = mpsc::channel(1);
+    sender.send(ConnectRequest { kind: Some(connect_request::Kind::Hello(hello)) }).await.unwrap();
+    let mut responses = ClientServiceClient::new(channel).connect(requests).await.unwrap().into_inner();
+    let mut number = waiter;
+    let mut claim = |session, name: String| {
+        number += 1;
+        let claims = vec![DeclaredClaim { number, names: vec![name], queue: true, ..DeclaredClaim::default() }];
+        let declare = change::Kind::Declare(Declaration { session, claims, ..Declaration::default() });
+        Change { kind: Some(declare), ..Change::default() }
+    };
     let waits = many(4_000, 9_000);
-    for session in ["holder", "waiter"] {
-        let acquires: Vec<Command> = (0..waits)
-            .map(|at| {
-                command(Kind::Acquire(AcquireRequest {
-                    namespace: namespace(),
-                    names: vec![format!("wanted/{at}")],
-                    session_id: session.to_owned(),
-                    ..AcquireRequest::default()
-                }))
-            })
-            .collect();
-        for commands in acquires.chunks(COMMANDS) {
-            sender.send(StreamRequest { commands: commands.to_vec() }).await.unwrap();
+    for session in [holder, waiter] {
+        let claims: Vec<Change> = (0..waits).map(|at| claim(session, format!("wanted/{at}"))).collect();
+        for changes in claims.chunks(CHANGES) {
+            let changes = Changes { changes: changes.to_vec() };
+            sender.send(ConnectRequest { kind: Some(connect_request::Kind::Changes(changes)) }).await.unwrap();
         }
-        if session == "holder" {
+        if session == holder {
             let mut granted = 0;
             while granted < waits {
-                let answers = timeout(TIMEOUT, answers.next()).await.unwrap().unwrap().unwrap().answers;
-                // Any answer counts: on a busy machine a command may be rejected. The first two commands are the
-                // sessions', and notices have no id.
-                granted += answers.iter().filter(|answer| answer.id > 2).count();
+                let received = timeout(TIMEOUT, responses.next()).await.unwrap().unwrap().unwrap().kind;
+                // Any state counts: on a busy machine a claim may be rejected. The first two numbers are the sessions'.
+                if let Some(connect_response::Kind::States(states)) = received {
+                    granted += states.states.iter().filter(|state| state.number > waiter).count();
+                }
             }
             // Each waiter also holds a lock: it may be part of a deadlock.
-            let own = AcquireRequest {
-                namespace: namespace(),
-                names: vec!["own".to_owned()],
-                session_id: "waiter".to_owned(),
-                ..AcquireRequest::default()
-            };
-            sender.send(StreamRequest { commands: vec![command(Kind::Acquire(own))] }).await.unwrap();
+            let changes = Changes { changes: vec![claim(waiter, "own".to_owned())] };
+            sender.send(ConnectRequest { kind: Some(connect_request::Kind::Changes(changes)) }).await.unwrap();
         }
     }
     // Neither is renewed, for longer than the test takes.
@@ -202,5 +192,5 @@ async fn session_with_thousands_of_waits_is_read_quickly() {
     };
     let found = target.run_repeatedly(Attack::named("reads of a session").may_change(), attack).await;
     assert!(found.into_iter().flatten().all(|answer| answer.unwrap().grpc == Some(0)));
-    drop((sender, answers));
+    drop((sender, responses));
 }

@@ -78,7 +78,11 @@ fn change(draw: &mut Draw<'_>, numbers: &mut Numbers) -> Change {
 
 fn declaration(draw: &mut Draw<'_>, numbers: &mut Numbers) -> Declaration {
     let number = numbers.draw(draw);
-    let opening = draw.maybe(|draw| DeclaredSession { id: session(draw), opening: opening(draw) });
+    let opening = draw.maybe(|draw| DeclaredSession {
+        id: session(draw),
+        disconnect_grace: draw.maybe(Draw::millis),
+        opening: opening(draw),
+    });
     let claims = (0..draw.below(FEW)).map(|_| claim(draw, numbers)).collect();
     let memberships = (0..draw.below(FEW)).map(|_| membership(draw, numbers)).collect();
     Declaration { session: number, opening, claims, memberships }

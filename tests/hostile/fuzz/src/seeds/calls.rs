@@ -25,8 +25,6 @@ pub(super) fn seeds() -> Vec<Seed> {
     let release = call("LockService/Release", &[("token", &[0, 2])]);
     // While it is answered, the spawned call joins the queue.
     let get = call("LockService/GetLock", &[]);
-    let open = choices(&contract::message("OpenSessionRequest"), &[("attachment", &[7, 1])]);
-    let command = choices(&contract::message("Command"), &[("id", &[7, 1]), ("open_session", &open)]);
     let seeds = [
         ("acquire-and-release", vec![hold.clone(), release.clone()]),
         (
@@ -106,13 +104,6 @@ pub(super) fn seeds() -> Vec<Seed> {
         (
             "watch-while-it-changes",
             vec![beside("WatchService/Watch", &[("names", A)]), get, hold.clone(), release.clone()],
-        ),
-        (
-            "stream-and-keep-alive",
-            vec![
-                call("ClientService/Stream", &[("commands", &[&[0], &command[..]].concat())]),
-                call("SessionService/KeepAlive", &[]),
-            ],
         ),
         (
             "appends-fail-in-each-way",

@@ -25,7 +25,7 @@ const SOME: u8 = 1;
 
 // The kinds of commands.
 const OPEN: u8 = 0;
-const ATTACH: u8 = 1;
+const MOVE: u8 = 1;
 const CLOSE: u8 = 2;
 const END: u8 = 3;
 const CANCEL: u8 = 4;
@@ -55,15 +55,15 @@ const DECLARE: u8 = 1;
 const WITHDRAW: u8 = 0;
 
 /// A new session with a claim and a membership: numbers 1 to 3.
-const DECLARATION: [u8; 19] = [0, SOME, ANN, 49, NONE, 0, 1, 1, 0, A, 0, 0, 0, 1, NONE, 1, 0, 0, 1];
+const DECLARATION: [u8; 19] = [0, SOME, ANN, NONE, 49, 0, 1, 1, 0, A, 0, 0, 0, 1, NONE, 1, 0, 0, 1];
 
 const EXCLUSIVE: &[u8] = &[0];
 const SHARED: &[u8] = &[2];
 /// Two permits out of three.
 const PERMITS: &[u8] = &[3, 2, 1];
 
-/// A TTL of a second, no grace, no owner, no labels.
-const OPENING: [u8; 4] = [49, NONE, 0, 1];
+/// A TTL of a second, no owner, no labels.
+const OPENING: [u8; 3] = [49, 0, 1];
 
 pub(super) fn seeds() -> Vec<Seed> {
     let mut seeds = Vec::new();
@@ -194,7 +194,7 @@ fn scenarios() -> Vec<(&'static str, Vec<Vec<u8>>)> {
         (
             "sessions-expire-and-close",
             vec![
-                vec![UNIDENTIFIED, OPEN, ANN, 49, SOME, 10, 1, 0, 1, 0, 1],
+                vec![UNIDENTIFIED, OPEN, ANN, 49, 1, 0, 1, 0],
                 acquire.command(),
                 queued.command(),
                 vec![UNIDENTIFIED, END, ANN, 0, 0, 0],
@@ -206,7 +206,7 @@ fn scenarios() -> Vec<(&'static str, Vec<Vec<u8>>)> {
             vec![
                 acquire.command(),
                 queued.command(),
-                vec![UNIDENTIFIED, CANCEL, BOB, 1, A],
+                vec![UNIDENTIFIED, CANCEL, BOB, A],
                 queued.command(),
                 vec![UNIDENTIFIED, END_WAIT, 1, 0],
                 vec![UNIDENTIFIED, ABANDON, 0, 0, 0],
@@ -222,10 +222,7 @@ fn scenarios() -> Vec<(&'static str, Vec<Vec<u8>>)> {
                 vec![UNIDENTIFIED, GROUP, 0, 1, NONE, ANN],
             ],
         ),
-        (
-            "server-adopted",
-            vec![acquire.command(), vec![UNIDENTIFIED, ADOPT, 0, 1], vec![UNIDENTIFIED, ATTACH, ANN, 1, 2]],
-        ),
+        ("server-adopted", vec![acquire.command(), vec![UNIDENTIFIED, ADOPT, 0, 1], vec![UNIDENTIFIED, MOVE, ANN, 2]]),
         (
             "client-declares-reconnects-withdraws-ends",
             vec![
@@ -267,10 +264,10 @@ impl Default for Acquire {
 }
 
 impl Acquire {
-    /// Opens the session at server 1, arrives by a stream, and waits if necessary.
+    /// Opens the session at server 1, and waits if necessary.
     fn command(&self) -> Vec<u8> {
         let opening = [&[UNIDENTIFIED, ACQUIRE, self.session, SOME], &OPENING[..]].concat();
-        let what = [&[0, 0, 1, NONE, self.names], self.mode, &[0, self.priority]].concat();
+        let what = [&[0, 0, NONE, self.names], self.mode, &[0, self.priority]].concat();
         [&opening, &what, self.labels, self.min_hold].concat()
     }
 }
@@ -286,5 +283,5 @@ fn release(claim: u8) -> Vec<u8> {
 }
 
 fn join(session: u8) -> Vec<u8> {
-    [&[UNIDENTIFIED, GROUP, 0, 0, session, SOME], &OPENING[..], &[0, 1, 0, 1]].concat()
+    [&[UNIDENTIFIED, GROUP, 0, 0, session, SOME], &OPENING[..], &[0, 0, 1]].concat()
 }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use tenure_proto::v1::answer::Kind as Answered;
-use tenure_proto::v1::command::Kind;
-use tenure_proto::v1::{AcquireRequest, Answer, CloseSessionRequest, Command, ReleaseRequest, StreamRequest};
+use tenure_proto::v1::connect_request::Kind as Sent;
+use tenure_proto::v1::connect_response::Kind as Received;
+use tenure_proto::v1::{Change, Changes, ConnectRequest, Declaration, DeclaredClaim, State, change, state};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -32,8 +32,8 @@ pub const MAX_TURNS: usize = 6_000;
 /// The interval at which arrivals are admitted.
 const TICK: Duration = Duration::from_millis(2);
 
-/// The maximum number of commands in one message: the contract's bound.
-const COMMANDS: usize = 1_000;
+/// The maximum number of changes in one message: the contract's bound.
+const CHANGES: usize = 1_000;
 
 /// How long the last replies may take. No request hangs: see L4 of the design.
 const LAST: Duration = Duration::from_secs(60);
@@ -60,22 +60,16 @@ impl Flood {
         for number in 0..STREAMS {
             let sessions: Vec<String> = (0..SESSIONS).map(|session| format!("flood-{number}-{session}")).collect();
             let connection = ClientStream::open(url, &sessions, TTL).await?;
-            streams.push(Stream {
-                number,
-                connection,
-                sessions,
-                next: 0,
-                turns: HashMap::new(),
-                unsent: VecDeque::new(),
-            });
+            let (turns, unsent) = (HashMap::new(), VecDeque::new());
+            streams.push(Stream { number, connection, next: SESSIONS as u64, turns, unsent });
         }
         Ok(Self(streams))
     }
 
-    /// Runs at this pace for a time, and waits until all commands are answered.
+    /// Runs at this pace for a time, and waits until all turns have ended.
     ///
     /// # Errors
-    /// If a stream ends, or a command is never answered.
+    /// If a stream ends, or a change has no effect.
     pub async fn run(self, pace: Pace, time: Duration) -> anyhow::Result<(Self, Tally)> {
         let mut running = JoinSet::new();
         let part = match pace {
@@ -101,14 +95,13 @@ impl Flood {
     /// If a stream has ended.
     pub async fn end(self) -> anyhow::Result<()> {
         for mut stream in self.0 {
-            let close = stream.sessions.iter().zip(1..).map(|(session, id)| {
-                let request = CloseSessionRequest { session_id: session.clone(), ..CloseSessionRequest::default() };
-                (id, Kind::CloseSession(request))
-            });
-            stream.connection.send(close).await?;
-            let mut missing = stream.sessions.len();
+            let close = (1..=SESSIONS as u64).map(|number| changed(change::Kind::Withdraw(number))).collect();
+            stream.connection.send(Sent::Changes(Changes { changes: close })).await?;
+            let mut missing = SESSIONS;
             while missing > 0 {
-                missing = missing.saturating_sub(stream.connection.receive().await?.len());
+                if let Received::States(states) = stream.connection.receive().await? {
+                    missing = missing.saturating_sub(states.states.len());
+                }
             }
         }
         Ok(())
@@ -118,21 +111,18 @@ impl Flood {
 /// An arrival, which acquires and releases a lock.
 struct Turn {
     arrived: Instant,
-    name: String,
-    session: usize,
-    /// The token, once the lock is to be released, and whether the grant was in time.
-    granted: Option<(u64, bool)>,
+    /// Once the lock is to be released: whether the grant was in time.
+    granted: Option<bool>,
 }
 
 struct Stream {
     number: usize,
     connection: ClientStream,
-    sessions: Vec<String>,
-    /// The number of arrivals so far.
+    /// The number of the last claim.
     next: u64,
-    /// The turns under way, by the id of their command.
+    /// The turns under way, by the number of their claim.
     turns: HashMap<u64, Turn>,
-    /// Commands that the connection has not accepted yet.
+    /// Claims to declare or to withdraw that the connection has not accepted yet.
     unsent: VecDeque<u64>,
 }
 
@@ -148,13 +138,14 @@ impl Stream {
             } else if self.turns.is_empty() {
                 return Ok(tally);
             }
-            ensure!(now < start + time + LAST, "{} commands were not answered within {LAST:?}", self.turns.len());
+            ensure!(now < start + time + LAST, "{} changes had no effect within {LAST:?}", self.turns.len());
             self.send(now, &mut tally)?;
             tokio::select! {
-                answers = self.connection.receive() => {
+                received = self.connection.receive() => {
                     let now = Instant::now();
-                    for answer in answers? {
-                        self.handle(answer, now, now < start + time, &mut tally)?;
+                    let Received::States(states) = received? else { continue };
+                    for state in states.states {
+                        self.handle(state, now, now < start + time, &mut tally)?;
                     }
                 }
                 _ = tick.tick() => {}
@@ -175,9 +166,7 @@ impl Stream {
                 continue;
             }
             self.next += 1;
-            let name = format!("flood/{}/{}", self.number, self.next);
-            let session = self.next as usize % self.sessions.len();
-            self.turns.insert(self.next, Turn { arrived: now, name, session, granted: None });
+            self.turns.insert(self.next, Turn { arrived: now, granted: None });
             self.unsent.push_back(self.next);
         }
     }
@@ -190,66 +179,63 @@ impl Stream {
                 Err(TrySendError::Full(())) => return Ok(()),
                 Err(TrySendError::Closed(())) => anyhow::bail!("the stream has ended"),
             };
-            let mut commands = Vec::new();
-            while commands.len() < COMMANDS
-                && let Some(id) = self.unsent.pop_front()
+            let mut changes = Vec::new();
+            while changes.len() < CHANGES
+                && let Some(number) = self.unsent.pop_front()
             {
-                let turn = self.turns.get(&id).context("an unsent command without a turn")?;
+                let turn = self.turns.get(&number).context("an unsent change without a turn")?;
                 if turn.granted.is_none() && now > turn.arrived + TIMEOUT {
-                    self.turns.remove(&id);
+                    self.turns.remove(&number);
                     tally.cancelled += 1;
                     continue;
                 }
-                commands.push(Command { id, kind: Some(self.command(turn)), ..Command::default() });
+                changes.push(changed(self.change(number, turn)));
             }
-            if !commands.is_empty() {
-                permit.send(StreamRequest { commands });
+            if !changes.is_empty() {
+                permit.send(ConnectRequest { kind: Some(Sent::Changes(Changes { changes })) });
             }
         }
         Ok(())
     }
 
-    fn command(&self, turn: &Turn) -> Kind {
-        let (name, session_id) = (turn.name.clone(), self.sessions[turn.session].clone());
-        match turn.granted {
-            None => Kind::Acquire(AcquireRequest {
-                names: vec![name],
-                session_id,
-                wait: Some(prost_types::Duration::default()),
-                ..AcquireRequest::default()
-            }),
-            Some((token, _)) => Kind::Release(ReleaseRequest { name, session_id, token, ..ReleaseRequest::default() }),
+    fn change(&self, number: u64, turn: &Turn) -> change::Kind {
+        if turn.granted.is_some() {
+            return change::Kind::Withdraw(number);
         }
+        let names = vec![format!("flood/{}/{number}", self.number)];
+        let (session, claims) =
+            (number % SESSIONS as u64 + 1, vec![DeclaredClaim { number, names, ..Default::default() }]);
+        change::Kind::Declare(Declaration { session, claims, ..Declaration::default() })
     }
 
-    fn handle(&mut self, answer: Answer, now: Instant, counts: bool, tally: &mut Tally) -> anyhow::Result<()> {
-        let mut turn = self.turns.remove(&answer.id).with_context(|| format!("an unexpected reply: {answer:?}"))?;
+    fn handle(&mut self, state: State, now: Instant, counts: bool, tally: &mut Tally) -> anyhow::Result<()> {
+        let mut turn = self.turns.remove(&state.number).with_context(|| format!("an unexpected state: {state:?}"))?;
         let took = now - turn.arrived;
-        match (answer.kind, turn.granted) {
-            (Some(Answered::Acquire(acquired)), None) if acquired.acquired => {
+        match (state.kind, turn.granted) {
+            (Some(state::Kind::Held(_)), None) => {
                 let in_time = took <= TIMEOUT;
                 if in_time {
                     tally.granted.push(took);
                 } else {
                     tally.late += 1;
                 }
-                turn.granted = Some((acquired.token, in_time));
-                self.turns.insert(answer.id, turn);
-                self.unsent.push_back(answer.id);
+                turn.granted = Some(in_time);
+                self.turns.insert(state.number, turn);
+                self.unsent.push_back(state.number);
             }
-            (Some(Answered::Release(_)), Some((_, in_time))) => tally.done += usize::from(counts && in_time),
-            (Some(Answered::Refusal(refusal)), granted) => {
-                if refusal.reason == "OVERLOADED" && granted.is_none() {
-                    tally.shed.push(took);
-                } else {
-                    let what = if granted.is_some() { "release" } else { "acquire" };
-                    *tally.unexpected.entry(format!("{what}: {} ({})", refusal.reason, refusal.code)).or_default() += 1;
-                }
+            (Some(state::Kind::Ended(_)), Some(in_time)) => tally.done += usize::from(counts && in_time),
+            (Some(state::Kind::Rejected(refusal)), None) if refusal.reason == "OVERLOADED" => tally.shed.push(took),
+            (other, granted) => {
+                let what = if granted.is_some() { "release" } else { "acquire" };
+                *tally.unexpected.entry(format!("{what}: {other:?}")).or_default() += 1;
             }
-            (other, _) => *tally.unexpected.entry(format!("{other:?}")).or_default() += 1,
         }
         Ok(())
     }
+}
+
+fn changed(kind: change::Kind) -> Change {
+    Change { kind: Some(kind), ..Change::default() }
 }
 
 /// The number of unexpected replies, by description.

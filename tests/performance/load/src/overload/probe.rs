@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use anyhow::{bail, ensure};
-use tenure_proto::v1::KeepAliveRequest;
-use tenure_proto::v1::answer::Kind as Answered;
-use tenure_proto::v1::command::Kind;
+use anyhow::bail;
+use tenure_proto::v1::KeepAlive;
+use tenure_proto::v1::connect_request::Kind as Sent;
+use tenure_proto::v1::connect_response::Kind as Received;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::holders::HolderState;
@@ -25,24 +25,20 @@ pub async fn probe(url: String, state: HolderState) -> anyhow::Result<()> {
     let mut pending: HashMap<u64, Instant> = HashMap::new();
     let mut tick = interval(EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
-    let mut id = 0;
+    let mut number = 0;
     while state.is_running() {
         tokio::select! {
             due = tick.tick() => {
-                id += 1;
-                let keep = KeepAliveRequest { session_ids: vec![SESSION.to_owned()], ..KeepAliveRequest::default() };
-                stream.send([(id, Kind::KeepAlive(keep))]).await?;
-                pending.insert(id, due);
+                number += 1;
+                stream.send(Sent::KeepAlive(KeepAlive { number })).await?;
+                pending.insert(number, due);
             }
-            answers = stream.receive() => for answer in answers? {
-                match answer.kind {
-                    Some(Answered::KeepAlive(kept)) => {
-                        ensure!(kept.sessions.iter().all(|session| session.refusal.is_none()), "not renewed: {kept:?}");
-                    }
-                    other => bail!("not renewed: {other:?}"),
+            received = stream.receive() => match received? {
+                Received::KeptAlive(kept) => {
+                    pending.remove(&kept.number).into_iter().for_each(|since| state.renewals.add(since.elapsed()));
                 }
-                pending.remove(&answer.id).into_iter().for_each(|since| state.renewals.add(since.elapsed()));
-            }
+                other => bail!("not renewed: {other:?}"),
+            },
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Why a stream ends by this server's doing.
+//! The reasons for which this server ends a stream.
 
 use std::sync::Arc;
 
@@ -7,25 +7,22 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::{Caller, Unidentified};
 
-/// Why it ends.
+/// The reason for the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::grpc) enum Ending {
-    /// This server starts over or stops.
+pub(super) enum Ending {
+    /// This server restarts its node, or stops.
     Node,
     /// This server is about to stop.
     Draining,
-    /// It is not known any more who the client is.
+    /// The client's identity is not valid any more.
     Unidentified(Unidentified),
-    /// A namespace has closed it: the client did not read, or the state was loaded anew.
-    Closed,
 }
 
-/// The first that comes true. (A set of one: to look at it costs next to nothing until there is something to see. Cancellation
-/// itself would be looked at under a lock that all streams share, with every message.)
-pub(in crate::grpc) fn first_ending(
+/// The first reason. (A set of one future: polling it costs next to nothing until it is woken. The cancellation tokens
+/// themselves would be polled with every message, under a lock that all streams share.)
+pub(super) fn first_ending(
     node: CancellationToken,
     draining: CancellationToken,
-    closed: CancellationToken,
     caller: Arc<Caller>,
 ) -> FuturesUnordered<impl Future<Output = Ending> + Send> {
     let is_identified = caller.is_identified();
@@ -34,7 +31,6 @@ pub(in crate::grpc) fn first_ending(
             biased;
             () = node.cancelled() => Ending::Node,
             () = draining.cancelled() => Ending::Draining,
-            () = closed.cancelled() => Ending::Closed,
             why = caller.as_ref().clone().revoked(), if is_identified => Ending::Unidentified(why),
         }
     };

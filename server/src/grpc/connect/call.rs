@@ -1,6 +1,6 @@
-//! The stream as a call, below the generated code: the connection runs as the body of its own answer. So what comes in is
-//! answered by the task that sends the answer, without a way from one task to another, and a caller that goes away takes the
-//! connection with it.
+//! The stream as a call, below the generated code: the connection runs as the body of its own response. So the task that
+//! sends the response handles the requests, without a channel in between, and a caller that disconnects ends the
+//! connection.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -20,28 +20,25 @@ use super::Connection;
 use super::outbox::Outbox;
 use crate::auth::Caller;
 use crate::grpc::framing::{self, Requests};
-use crate::grpc::status;
-use crate::grpc::{Api, connect};
-use crate::transport::Peer;
+use crate::grpc::{Api, status};
 
-const METHOD: &str = "/tenure.v1.ClientService/Stream";
-const CONNECT: &str = "/tenure.v1.ClientService/Connect";
+const METHOD: &str = "/tenure.v1.ClientService/Connect";
 
 /// The service of the clients' streams.
 #[derive(Clone)]
-pub(in crate::grpc) struct StreamCalls(Api);
+pub(in crate::grpc) struct ConnectCalls(Api);
 
-impl StreamCalls {
+impl ConnectCalls {
     pub(in crate::grpc) fn new(api: Api) -> Self {
         Self(api)
     }
 }
 
-impl NamedService for StreamCalls {
+impl NamedService for ConnectCalls {
     const NAME: &'static str = "tenure.v1.ClientService";
 }
 
-impl tower::Service<Request<Body>> for StreamCalls {
+impl tower::Service<Request<Body>> for ConnectCalls {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Ready<Result<Response<Body>, Infallible>>;
@@ -51,33 +48,21 @@ impl tower::Service<Request<Body>> for StreamCalls {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let begin = if request.uri().path() == CONNECT { connect } else { begin };
-        ready(Ok(begin(&self.0, request).map_or_else(Status::into_http, framing::respond)))
+        ready(Ok(connect(&self.0, request).map_or_else(Status::into_http, framing::respond)))
     }
 }
 
-fn begin(api: &Api, request: Request<Body>) -> Result<Conversation, Status> {
+fn connect(api: &Api, request: Request<Body>) -> Result<Conversation, Status> {
     framing::check(&request, METHOD)?;
     let outbox = Outbox::default();
     let caller = Arc::new(request.extensions().get::<Caller>().cloned().unwrap_or_default());
     api.check_stays().inspect_err(|status| status::count(status, caller.refusals()))?;
-    let account = Peer::account_of(request.extensions());
-    let connection = Connection::new(api.clone(), &*api.node()?, outbox.clone(), caller, account);
-    let run = connection.run(Requests::checked(request.into_body(), framing::check_commands));
-    Ok(Conversation { state: State::Running(Box::pin(run)), outbox })
-}
-
-fn connect(api: &Api, request: Request<Body>) -> Result<Conversation, Status> {
-    framing::check(&request, CONNECT)?;
-    let outbox = Outbox::default();
-    let caller = Arc::new(request.extensions().get::<Caller>().cloned().unwrap_or_default());
-    api.check_stays().inspect_err(|status| status::count(status, caller.refusals()))?;
-    let connection = connect::Connection::new(api.clone(), &*api.node()?, outbox.clone(), caller);
+    let connection = Connection::new(api.clone(), &*api.node()?, outbox.clone(), caller);
     let run = connection.run(Requests::checked(request.into_body(), framing::check_declarations));
     Ok(Conversation { state: State::Running(Box::pin(run)), outbox })
 }
 
-/// A connection that runs whenever its answer is asked for more.
+/// A connection that runs whenever its response is polled for more.
 struct Conversation {
     state: State,
     outbox: Outbox,
@@ -85,9 +70,9 @@ struct Conversation {
 
 enum State {
     Running(Pin<Box<dyn Future<Output = Status> + Send>>),
-    /// It is over; what it has said has yet to be sent.
+    /// It has ended; the last messages have yet to be sent.
     Ended(Status),
-    /// All is sent.
+    /// Everything is sent.
     Over,
 }
 
@@ -101,9 +86,9 @@ impl http_body::Body for Conversation {
         {
             self.state = State::Ended(status);
         }
-        let told = self.outbox.take();
-        if !told.is_empty() {
-            return Poll::Ready(Some(Ok(Frame::data(told))));
+        let sent = self.outbox.take();
+        if !sent.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(sent))));
         }
         match replace(&mut self.state, State::Over) {
             State::Running(run) => {
