@@ -3,6 +3,9 @@ package protocol
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
@@ -55,9 +58,14 @@ func TestSessionThatIsKnownIsNotDeclaredAgainWithItsClaim(t *testing.T) {
 
 func TestLostHelloIsRepeatedWithAHigherEpoch(t *testing.T) {
 	b := newBench(t)
-	session := b.open()
 	b.connect()
+	session := b.open()
+	b.sent()
+	b.reconnect()
 	first := b.hello()
+	if len(first.Declared) != 1 {
+		t.Fatalf("%v", first)
+	}
 	b.pass(300 * ms)
 	b.reconnect()
 	second := b.hello()
@@ -129,24 +137,79 @@ func TestWithdrawalAfterTheHelloIsConfirmedByItsState(t *testing.T) {
 	b.hasEnded(claim, "")
 }
 
-func TestWhatIsWithdrawnBeforeTheFirstStreamIsNotStated(t *testing.T) {
+func TestWhatWasNeverSentIsWithdrawnAtOnce(t *testing.T) {
 	b := newBench(t)
 	session := b.open()
 	claim := b.claim(session)
 	b.Withdraw(session, b.now)
+	b.hasEnded(claim, "")
+	b.hasEnded(session, "")
+	b.isLost(claim, Closed)
+	if !b.IsEmpty() {
+		t.Error("there is still something in the table")
+	}
 	b.connect()
 	if hello := b.hello(); len(hello.Known)+len(hello.Declared) > 0 {
 		t.Fatalf("%v", hello)
 	}
+	b.sendsNothing()
+}
+
+func TestWhatIsDeclaredWithoutAStreamIsSentAfterTheHello(t *testing.T) {
+	b := newBench(t)
+	declaration := claims(nil)
+	declaration.Open = &tenurev1.DeclaredSession{}
+	session, claim := b.Declare(nil, declaration, b.now)
+	late := b.claim(session)
+	b.pass(time.Minute)
+	b.connect()
+	sent := b.sent()
+	if hello := sent[0].GetHello(); len(hello.Known)+len(hello.Declared) > 0 {
+		t.Fatalf("no server can have received it: %v", hello)
+	}
+	changes := sent[1].GetChanges().Changes
+	first, second := changes[0].GetDeclare(), changes[1].GetDeclare()
+	if first.Open == nil || first.Session != session.number || second.Open != nil || second.Session != session.number {
+		t.Fatalf("%v", changes)
+	}
+	b.equal([]uint64{first.Claims[0].Number, second.Claims[0].Number}, numbers(claim, late))
 	b.welcome()
-	b.hasEnded(claim, "")
-	b.hasEnded(session, "")
-	if !b.IsEmpty() {
-		t.Error("there is still something in the table")
+	b.state(session, opened())
+	b.renewed(session, b.now)
+}
+
+func TestHelloStatesNoMoreThanServersAccept(t *testing.T) {
+	b := newBench(t)
+	metadata := map[string]string{"label": strings.Repeat("l", 1000)}
+	sessions := map[uint64]*Item{}
+	for range 3000 {
+		declaration := &tenurev1.Declaration{Open: &tenurev1.DeclaredSession{Metadata: metadata}}
+		session, _ := b.Declare(nil, declaration, b.now)
+		sessions[session.number] = session
+	}
+	b.connect()
+	if declared := b.hello().Declared; len(declared) > 0 {
+		t.Fatalf("no server can have received %d", len(declared))
+	}
+	streams := 0
+	for opening := len(sessions); opening > 0; streams++ {
+		b.reconnect()
+		declared := b.hello().Declared
+		if size := proto.Size(&tenurev1.Hello{Declared: declared}); size == 0 || size >= 1<<20 {
+			t.Fatalf("%d bytes", size)
+		}
+		b.welcome()
+		for _, one := range declared {
+			b.state(sessions[one.Session], opened())
+		}
+		opening -= len(declared)
+	}
+	if streams != 4 {
+		t.Errorf("%d streams", streams)
 	}
 }
 
-func TestTenThousandClaimsAreStatedWithinBoundsAndConfirmed(t *testing.T) {
+func TestTenThousandClaimsAreDeclaredStatedAndEnded(t *testing.T) {
 	b := connectedBench(t)
 	session := b.session()
 	metadata := map[string]string{"label": strings.Repeat("l", 4000)}
@@ -155,23 +218,18 @@ func TestTenThousandClaimsAreStatedWithinBoundsAndConfirmed(t *testing.T) {
 		_, claim := b.Declare(session, claims(metadata), b.now)
 		all = append(all, claim)
 	}
-	b.sent()
-	b.reconnect()
-	sent := b.sent()
-	hello := sent[0].GetHello()
-	var stated []uint64
-	for _, declared := range hello.Declared {
-		stated = append(stated, declared.Claims[0].Number)
-	}
-	for _, request := range sent[1:] {
-		for _, change := range request.GetChanges().GetChanges() {
-			stated = append(stated, change.GetDeclare().Claims[0].Number)
+	for confirmed := 0; confirmed < len(all); {
+		changes, number := b.changes()
+		b.kept(number)
+		if len(changes) == 0 {
+			t.Fatal("the rest is never declared")
 		}
-	}
-	b.equal(stated, numbers(all...))
-	b.welcome()
-	for _, claim := range all {
-		b.state(claim, held(claim.number))
+		for _, change := range changes {
+			claim := all[confirmed]
+			b.equal([]uint64{change.GetDeclare().Claims[0].Number}, numbers(claim))
+			b.state(claim, held(claim.number))
+			confirmed++
+		}
 	}
 	b.isValid(all...)
 	b.reconnect()
@@ -198,9 +256,13 @@ func TestSupersededClientLosesEverythingAndTakesANewID(t *testing.T) {
 	b.isLost(claim, InUse)
 	next := b.open()
 	b.connect()
-	hello := b.hello()
-	if hello.ClientId != "other" || len(hello.Known) > 0 || hello.Declared[0].Session != next.number {
+	sent := b.sent()
+	hello, changes := sent[0].GetHello(), sent[1].GetChanges().GetChanges()
+	if hello.ClientId != "other" || len(hello.Known)+len(hello.Declared) > 0 {
 		t.Fatalf("%v", hello)
+	}
+	if len(changes) != 1 || changes[0].GetDeclare().Session != next.number {
+		t.Fatalf("%v", changes)
 	}
 	if next.number <= claim.number {
 		t.Error("a number is used twice")

@@ -31,6 +31,8 @@ type Item struct {
 
 	// What declares it, to be stated until its state is received.
 	declaration *tenurev1.Declaration
+	// The bytes of that, if it was sent and no server has confirmed it. What was declared together counts as the part.
+	unconfirmed int
 	isWithdrawn bool
 	// The epoch in which it was withdrawn.
 	withdrawnIn uint64
@@ -101,8 +103,8 @@ func (i *Item) token() uint64 { return i.State.GetHeld().GetToken() }
 
 func (i *Item) isGranted() bool { return i.State.GetOpen() != nil || i.State.GetHeld() != nil }
 
-// Whether a Hello states it. What was withdrawn before a server confirmed it is not; what was withdrawn later is, so
-// that the reason of its end is reported.
+// Whether a Hello states it, if it was sent. What was withdrawn before a server confirmed it is not; what was withdrawn
+// later is, so that the reason of its end is reported.
 func (i *Item) isStated() bool { return !i.isWithdrawn || i.State != nil }
 
 func (i *Item) lose(loss *Loss) {

@@ -19,9 +19,13 @@ import (
 // Protocol is the table, and the current stream.
 type Protocol struct {
 	namespace, clientID string
-	epoch, lastNumber   uint64
-	items               map[uint64]*Item
-	sessions            map[uint64]*Item
+	epoch               uint64
+	// The last number, and the last one that a server may know.
+	lastNumber, lastSent uint64
+	// The bytes of the declarations that were sent, and that no server has confirmed.
+	unconfirmed int
+	items       map[uint64]*Item
+	sessions    map[uint64]*Item
 	// The sessions whose renewal depends on progress.
 	watched map[*Item]struct{}
 	// Whether one of them is paused.
@@ -49,11 +53,11 @@ func (p *Protocol) IsEmpty() bool { return len(p.items) == 0 }
 // Sets the numbers in the declaration. A session that exists must not be lost.
 func (p *Protocol) Declare(session *Item, declaration *tenurev1.Declaration, now clock.Moment) (of, part *Item) {
 	if session == nil {
-		session = p.add(nil, declaration, now)
+		session = p.add(nil, declaration)
 	}
 	declaration.Session = session.number
 	if len(declaration.Claims)+len(declaration.Memberships) > 0 {
-		part = p.add(session, declaration, now)
+		part = p.add(session, declaration)
 	}
 	for _, claim := range declaration.Claims {
 		claim.Number = part.number
@@ -61,14 +65,14 @@ func (p *Protocol) Declare(session *Item, declaration *tenurev1.Declaration, now
 	for _, membership := range declaration.Memberships {
 		membership.Number = part.number
 	}
-	p.sendChange(&tenurev1.Change{Kind: &tenurev1.Change_Declare{Declare: declaration}}, now)
+	p.sendUnsent(now)
 	return session, part
 }
 
-func (p *Protocol) add(session *Item, declaration *tenurev1.Declaration, now clock.Moment) *Item {
+func (p *Protocol) add(session *Item, declaration *tenurev1.Declaration) *Item {
 	p.lastNumber++
 	item := &Item{
-		number: p.lastNumber, declaration: declaration, Renewed: now, Changed: make(chan struct{}), Lost: make(chan struct{}),
+		number: p.lastNumber, declaration: declaration, Changed: make(chan struct{}), Lost: make(chan struct{}),
 	}
 	p.items[item.number] = item
 	if session != nil {
@@ -101,7 +105,13 @@ func (p *Protocol) Withdraw(item *Item, now clock.Moment) {
 		loss.Reason = Closed
 	}
 	p.markWithdrawn(item, loss)
-	p.sendWithdrawal(item, now)
+	if item.number > p.lastSent {
+		// A session that was declared with it is still to be sent.
+		item.declaration.Claims, item.declaration.Memberships = nil, nil
+		p.end(item, &Loss{Reason: Forgotten})
+	} else {
+		p.sendWithdrawal(item, now)
+	}
 }
 
 func (p *Protocol) markWithdrawn(item *Item, loss *Loss) {
@@ -143,6 +153,7 @@ func (p *Protocol) Receive(epoch uint64, response *tenurev1.ConnectResponse, now
 				p.state(item, state, now)
 			}
 		}
+		p.sendUnsent(now)
 	case *tenurev1.ConnectResponse_GoingAway:
 		p.stream.isLeft = true
 	}
@@ -150,6 +161,7 @@ func (p *Protocol) Receive(epoch uint64, response *tenurev1.ConnectResponse, now
 
 // Processes the state of an item. What is withdrawn has only an end.
 func (p *Protocol) state(item *Item, state *tenurev1.State, now clock.Moment) {
+	p.unconfirmed, item.unconfirmed = p.unconfirmed-item.unconfirmed, 0
 	token := item.token()
 	switch kind := state.Kind.(type) {
 	case *tenurev1.State_Ended:
@@ -194,6 +206,7 @@ func (p *Protocol) abandon(item *Item, loss *Loss, now clock.Moment) {
 
 // Ends an item with everything in it.
 func (p *Protocol) end(item *Item, loss *Loss) {
+	p.unconfirmed, item.unconfirmed = p.unconfirmed-item.unconfirmed, 0
 	delete(p.items, item.number)
 	delete(p.sessions, item.number)
 	delete(p.watched, item)

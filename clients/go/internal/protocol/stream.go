@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/tenure-lock/tenure/clients/go/internal/clock"
 	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
@@ -12,8 +14,9 @@ const (
 	// The most changes in one message. The contract allows 1000, but no message of more than 4 MiB: this many have
 	// less.
 	changesPerMessage = 200
-	// The most declarations in a Hello. The contract allows 1 MiB: this many have less.
-	declarationsPerHello = 50
+	// The most bytes of declarations that are sent and not confirmed, but for the last one. A Hello repeats them, within
+	// the contract's bound of 1 MiB.
+	unconfirmedBytes = 900_000
 )
 
 // The current stream, from its Hello on.
@@ -53,26 +56,37 @@ func (p *Protocol) Connected(now clock.Moment) uint64 {
 			if item.isWithdrawn && (item.isSession() || !item.Session.isWithdrawn) {
 				p.sendWithdrawal(item, now)
 			}
-		case item.isStated() && item.declaration != last:
+		case item.isStated() && item.declaration != last && number <= p.lastSent:
 			last = item.declaration
 			item.Renewed = now
-			if len(hello.Declared) < declarationsPerHello {
-				hello.Declared = append(hello.Declared, item.undeclared())
-			} else {
-				p.sendChange(&tenurev1.Change{Kind: &tenurev1.Change_Declare{Declare: item.undeclared()}}, now)
+			// What of it has no state yet.
+			declared := proto.CloneOf(last)
+			if !item.isSession() {
+				declared.Open = nil
 			}
+			hello.Declared = append(hello.Declared, declared)
 		}
 	}
+	p.sendUnsent(now)
 	return p.epoch
 }
 
-// What of its declaration has no state yet.
-func (i *Item) undeclared() *tenurev1.Declaration {
-	if i.isSession() {
-		return i.declaration
-	}
-	return &tenurev1.Declaration{
-		Session: i.declaration.Session, Claims: i.declaration.Claims, Memberships: i.declaration.Memberships,
+// Declares what no server knows yet, as far as the bound on what is unconfirmed allows.
+func (p *Protocol) sendUnsent(now clock.Moment) {
+	for p.stream.isOpen && p.lastSent < p.lastNumber && p.unconfirmed < unconfirmedBytes {
+		p.lastSent++
+		item := p.items[p.lastSent]
+		if item == nil || item.isWithdrawn {
+			continue
+		}
+		item.Renewed = now
+		p.sendChange(&tenurev1.Change{Kind: &tenurev1.Change_Declare{Declare: item.declaration}}, now)
+		if part := p.items[p.lastSent+1]; part != nil && part.declaration == item.declaration {
+			p.lastSent++
+			item = part
+		}
+		item.unconfirmed = proto.Size(item.declaration)
+		p.unconfirmed += item.unconfirmed
 	}
 }
 
@@ -143,9 +157,8 @@ func (p *Protocol) sendChange(change *tenurev1.Change, now clock.Moment) {
 		return
 	}
 	p.Renew(now)
-	outgoing := p.stream.outgoing
-	if len(outgoing) > 0 {
-		last := outgoing[len(outgoing)-1].GetChanges()
+	if count := len(p.stream.outgoing); count > 0 {
+		last := p.stream.outgoing[count-1].GetChanges()
 		if last != nil && len(last.Changes) < changesPerMessage {
 			last.Changes = append(last.Changes, change)
 			return

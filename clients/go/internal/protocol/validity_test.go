@@ -338,8 +338,13 @@ func (s *serverSession) handle(
 		renew()
 		return []*tenurev1.ConnectResponse{kept(kind.KeepAlive.Number)}
 	case *tenurev1.ConnectRequest_Changes:
+		var replies []*tenurev1.ConnectResponse
 		for _, change := range kind.Changes.Changes {
 			switch {
+			case change.GetDeclare() != nil && !*wasOpened:
+				s.isOpen, *wasOpened = true, true
+				renew()
+				replies = append(replies, states(session, opened()))
 			case change.GetPause() != 0:
 				s.isPaused = true
 			case change.GetResume() != 0:
@@ -349,6 +354,7 @@ func (s *serverSession) handle(
 				s.isOpen = false
 			}
 		}
+		return replies
 	}
 	return nil
 }

@@ -235,6 +235,14 @@ func TestConnectionIsWaitedForUnlessTheCredentialsAreRejected(t *testing.T) {
 func TestDriverEndsWhenEverythingIsWithdrawn(t *testing.T) {
 	d := idle(t, serve(t, &scripted{welcomes: true}))
 	go d.run()
+	connect := func() {
+		opened, err := d.dial(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.connected(opened)
+	}
+	connect()
 	p, now := d.Lock()
 	p.Declare(nil, &tenurev1.Declaration{Open: &tenurev1.DeclaredSession{}}, now)
 	d.Unlock()
@@ -244,11 +252,7 @@ func TestDriverEndsWhenEverythingIsWithdrawn(t *testing.T) {
 		t.Fatal("ended before a server has confirmed the withdrawal")
 	default:
 	}
-	opened, err := d.dial(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.connected(opened)
+	connect()
 	receive(t, "the end", d.Done())
 	if _, _, err := d.Conn(t.Context()); !errors.Is(err, ErrClosed) {
 		t.Errorf("%v", err)
