@@ -21,6 +21,8 @@ final class Items {
 
     @Nullable
     Stream stream;
+    /** The bytes of the declarations that were sent, and that no server has confirmed. */
+    int unconfirmed;
     /** The token of a hold from before the last loss of history is less than this one. */
     long lostRevision;
 
@@ -51,16 +53,17 @@ final class Items {
         send(Change.newBuilder().setWithdraw(item.number), now);
     }
 
-    /** Ends it, with everything in it. */
+    /** Ends it, and then everything in it: a claim that ended with its session was not lost alone. */
     void end(Presence item, Status.End end, long now) {
         if (items.remove(item.number) == null) {
             return;
         }
         needy.remove(item);
-        List.copyOf(item.parts).forEach(part -> end(part, end, now));
+        unconfirmed -= item.unconfirmed;
         item.session.parts.remove(item);
         boolean isByClient = item.isWithdrawn() && end instanceof Status.Lost lost && isByClient(item, lost.reason());
         item.set(isByClient ? new Status.Confirmed() : end, now);
+        List.copyOf(item.parts).forEach(part -> end(part, end, now));
     }
 
     /** Whether a withdrawal of this item leads to such an end. */

@@ -27,8 +27,8 @@ public final class Presence {
     Declaration declared;
     /** When the last message that declares it was queued. */
     long sent;
-    /** Whether a server may know it. */
-    boolean wasSent;
+    /** The bytes of its declaration, if that was sent and no server has confirmed it. */
+    int unconfirmed;
     /** The fencing token of a held claim; 0 otherwise. */
     long token;
     /** Whether there is no progress at a time, given since when it is needed. Null: its session is renewed in any case. */
@@ -96,8 +96,8 @@ public final class Presence {
     }
 
     /**
-     * Whether a Hello states it. What was withdrawn before a server confirmed it is not; what was withdrawn later is, so that the
-     * reason of its end is reported.
+     * Whether a Hello states it, if it was sent. What was withdrawn before a server confirmed it is not; what was withdrawn later is,
+     * so that the reason of its end is reported.
      */
     boolean isStated() {
         return !isWithdrawn() || declared == null;

@@ -9,6 +9,8 @@ import io.tenure.client.v1.Hello;
 import io.tenure.client.v1.Refusal;
 import io.tenure.client.v1.State;
 import io.tenure.client.v1.Welcome;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
 import java.util.function.BiPredicate;
 import org.jspecify.annotations.Nullable;
@@ -28,10 +30,19 @@ public final class Protocol {
     /** ... and those that another server need not make. */
     private static final Set<String> TEMPORARY = Set.of("STORE_UNAVAILABLE", "OUTCOME_UNKNOWN");
 
+    /**
+     * The most bytes of declarations that are sent and not confirmed, but for the last one. A Hello repeats them, within the contract's
+     * bound of 1 MiB.
+     */
+    private static final int UNCONFIRMED_BYTES = 900_000;
+
     private final String namespace;
     private String clientId;
     private long epoch;
     private long lastNumber;
+    /** What has a higher number is not known to any server. */
+    private long lastSent;
+
     private final Items table = new Items();
     private final Renewals renewals = new Renewals(table);
 
@@ -58,16 +69,13 @@ public final class Protocol {
             long now) {
         long first = lastNumber + 1;
         Declaration.Builder open = Declaration.newBuilder().setOpen(declaration.getOpen());
-        Presence session = existing == null ? add(null, first, open, sessionStalls, now) : existing;
+        Presence session = existing == null ? add(null, first, open, sessionStalls) : existing;
         Presence declared = session;
-        Declaration.Builder all = open.setSession(session.number);
         if (declaration.getClaimsCount() + declaration.getMembershipsCount() > 0) {
-            Declaration.Builder part = declaration.toBuilder().clearOpen();
-            declared = add(session, first, part, partStalls, now);
-            all = existing == null ? part.setOpen(declaration.getOpen()) : part;
+            declared = add(session, first, declaration.toBuilder().clearOpen(), partStalls);
         }
         if (table.items.get(session.number) == session && !session.isWithdrawn()) {
-            table.send(Change.newBuilder().setDeclare(all), now);
+            sendUnsent(now);
         } else {
             table.end(declared, new Status.Lost(LostReason.of(LostReason.Kind.FORGOTTEN)), now);
         }
@@ -78,15 +86,12 @@ public final class Protocol {
             @Nullable Presence session,
             long first,
             Declaration.Builder declared,
-            @Nullable BiPredicate<Long, Long> stalls,
-            long now) {
+            @Nullable BiPredicate<Long, Long> stalls) {
         lastNumber++;
         declared.setSession(session == null ? lastNumber : session.number);
         declared.getClaimsBuilderList().forEach(claim -> claim.setNumber(lastNumber));
         declared.getMembershipsBuilderList().forEach(membership -> membership.setNumber(lastNumber));
         Presence item = new Presence(lastNumber, session, stalls, first, declared.build());
-        item.sent = now;
-        item.wasSent = table.stream != null;
         table.items.put(item.number, item);
         if (session != null) {
             session.parts.add(item);
@@ -97,12 +102,32 @@ public final class Protocol {
         return item;
     }
 
+    /** Declares what no server knows yet, as far as the bound on what is unconfirmed allows. */
+    private void sendUnsent(long now) {
+        List<Presence> sending = new ArrayList<>();
+        for (Presence item : table.items.tailMap(lastSent, false).values()) {
+            boolean isFirst = item.declaration == item.number;
+            if (table.stream == null || (isFirst && table.unconfirmed >= UNCONFIRMED_BYTES)) {
+                break;
+            }
+            lastSent = item.number;
+            if (!item.isWithdrawn()) {
+                item.sent = now;
+                item.unconfirmed = item.declared.getSerializedSize();
+                table.unconfirmed += item.unconfirmed;
+                sending.add(item);
+            }
+        }
+        Stream.declarations(sending)
+                .forEach(all -> table.send(Change.newBuilder().setDeclare(all), now));
+    }
+
     /** No longer wants this, nor what is in it. */
     public void withdraw(Presence item, long now) {
         if (table.items.get(item.number) != item || item.isWithdrawn()) {
             return;
         }
-        if (!item.wasSent) {
+        if (item.number > lastSent) {
             table.end(item, new Status.Confirmed(), now);
             return;
         }
@@ -137,13 +162,15 @@ public final class Protocol {
         epoch++;
         Stream stream = new Stream(epoch, renewals.addHello(now), now);
         Hello.Builder hello = Hello.newBuilder().setNamespace(namespace).setClientId(clientId);
-        stream.sendHello(hello.setEpoch(epoch).build(), table.items.values());
+        stream.sendHello(
+                hello.setEpoch(epoch).build(), table.found(item -> item.isStated() && item.number <= lastSent));
         table.stream = stream;
         renewals.plan(now);
         // What a Hello cannot state: that what is known was withdrawn. A closed session takes with it what is in it.
         table.found(item -> item.isWithdrawn() && item.isStated()).stream()
                 .filter(item -> item.isSession() || !item.session.isWithdrawn())
                 .forEach(item -> table.send(Change.newBuilder().setWithdraw(item.number), now));
+        sendUnsent(now);
         return epoch;
     }
 
@@ -187,6 +214,7 @@ public final class Protocol {
             case STATES -> {
                 stream.asked = Presence.NEVER;
                 response.getStates().getStatesList().forEach(state -> state(stream, state, now));
+                sendUnsent(now);
             }
             case GOING_AWAY -> table.leave();
             case KIND_NOT_SET -> {}
@@ -207,6 +235,8 @@ public final class Protocol {
         if (item == null) {
             return;
         }
+        table.unconfirmed -= item.unconfirmed;
+        item.unconfirmed = 0;
         if (!item.isWithdrawn()) {
             item.declared = null;
         }

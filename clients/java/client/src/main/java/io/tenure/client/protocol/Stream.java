@@ -1,6 +1,5 @@
 package io.tenure.client.protocol;
 
-import com.google.protobuf.CodedOutputStream;
 import io.tenure.client.v1.Change;
 import io.tenure.client.v1.ConnectRequest;
 import io.tenure.client.v1.Declaration;
@@ -9,6 +8,9 @@ import io.tenure.client.v1.KeepAlive;
 import java.util.ArrayDeque;
 import java.util.Collection;
 import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /** The current stream, from its Hello on: what is sent on it, and when to leave its server. */
@@ -17,8 +19,10 @@ final class Stream {
     private static final int CHANGES_PER_MESSAGE = 1_000;
     /** With this many bytes a message is complete. With what is added last it is below the contract's 4 MiB. */
     private static final int BYTES_PER_MESSAGE = 3 << 20;
-    /** The most bytes of a number in a message, and of the tag and the length before a declaration. */
-    private static final int BYTES_PER_NUMBER = 10;
+    /** The most bytes of the tag and the length before a change. */
+    private static final int BYTES_PER_CHANGE = 10;
+    /** The most known numbers in one message: with what is declared it is below the contract's 4 MiB. */
+    private static final int KNOWN_PER_HELLO = 100_000;
 
     final long epoch;
     /** The number of its Hello among the keep-alives. */
@@ -74,48 +78,38 @@ final class Stream {
             outgoing.add(last);
             bytes = 0;
         }
-        bytes += change.getSerializedSize() + BYTES_PER_NUMBER;
+        bytes += change.getSerializedSize() + BYTES_PER_CHANGE;
         last.getChangesBuilder().addChanges(change);
     }
 
     /** Queues a Hello that states all of this, in parts within the contract's bound. */
-    void sendHello(Hello empty, Collection<Presence> items) {
-        Hello.Builder part = begin(empty);
-        long declaration = 0;
-        for (Presence item : items) {
-            if (!item.isStated()) {
-                continue;
-            }
-            item.wasSent = true;
-            item.sent = connected;
-            if (bytes >= BYTES_PER_MESSAGE) {
-                part.setMore(true);
-                part = begin(empty);
-                declaration = 0;
-            }
-            Declaration declared = item.declared;
-            bytes += BYTES_PER_NUMBER * 2 + (declared == null ? 0 : declared.getSerializedSize());
-            if (declared == null) {
-                part.addKnown(item.number);
-                if (item.isPaused()) {
-                    part.addPaused(item.number);
-                }
-            } else if (declaration == item.declaration) {
-                // What was declared together stays together: then a busy lock leaves no session behind.
-                part.getDeclaredBuilder(part.getDeclaredCount() - 1)
-                        .addAllClaims(declared.getClaimsList())
-                        .addAllMemberships(declared.getMembershipsList());
-            } else {
-                part.addDeclared(declared);
-            }
-            declaration = declared == null ? declaration : item.declaration;
+    void sendHello(Hello head, List<Presence> items) {
+        List<Presence> known =
+                items.stream().filter(item -> item.declared == null).toList();
+        List<Presence> declared =
+                items.stream().filter(item -> item.declared != null).toList();
+        declared.forEach(item -> item.sent = connected);
+        int first = 0;
+        for (; first + KNOWN_PER_HELLO < known.size(); first += KNOWN_PER_HELLO) {
+            sendHello(head.toBuilder().setMore(true), known.subList(first, first + KNOWN_PER_HELLO));
         }
+        sendHello(head.toBuilder().addAllDeclared(declarations(declared)), known.subList(first, known.size()));
     }
 
-    private Hello.Builder begin(Hello empty) {
-        ConnectRequest.Builder message = ConnectRequest.newBuilder().setHello(empty);
-        outgoing.add(message);
-        bytes = CodedOutputStream.computeMessageSizeNoTag(empty);
-        return message.getHelloBuilder();
+    private void sendHello(Hello.Builder part, List<Presence> known) {
+        known.forEach(item -> part.addKnown(item.number));
+        known.stream().filter(Presence::isPaused).forEach(item -> part.addPaused(item.number));
+        outgoing.add(ConnectRequest.newBuilder().setHello(part));
+    }
+
+    /** What declares these. What was declared together stays together: then a busy lock leaves no session behind. */
+    static Collection<Declaration> declarations(List<Presence> items) {
+        Map<Long, Declaration> all = new TreeMap<>();
+        for (Presence item : items) {
+            all.merge(item.declaration, item.declared, (one, other) -> one.toBuilder()
+                    .mergeFrom(other)
+                    .build());
+        }
+        return all.values();
     }
 }

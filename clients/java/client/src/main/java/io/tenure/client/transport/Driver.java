@@ -49,7 +49,7 @@ public final class Driver {
     private long epoch;
     /** When the server of the current stream confirmed its Hello. */
     private @Nullable Long welcomedAt;
-    /** The stream before, until the server of the current one has taken over: its end would be a disconnect. */
+    /** The last welcomed stream before, until the server of the current one has taken over: its end would be a disconnect. */
     private @Nullable Wire before;
 
     private @Nullable Dial dial;
@@ -195,13 +195,13 @@ public final class Driver {
         LOG.log(Level.INFO, "connected to {0}", wire.endpoint());
         dial = null;
         nextEndpoint = (servers.indexOf(wire.endpoint()) + 1) % servers.size();
-        welcomedAt = null;
-        long now = Clock.now();
-        epoch = protocol.handleConnected(now);
-        if (stream != null) {
-            drop(before);
+        if (welcomedAt == null) {
+            drop(stream);
+        } else {
             before = stream;
         }
+        welcomedAt = null;
+        epoch = protocol.handleConnected(Clock.now());
         stream = wire;
         connection.moved(wire);
     }

@@ -13,11 +13,15 @@ import io.tenure.client.v1.Change;
 import io.tenure.client.v1.ConnectRequest;
 import io.tenure.client.v1.Declaration;
 import io.tenure.client.v1.DeclaredClaim;
+import io.tenure.client.v1.DeclaredSession;
 import io.tenure.client.v1.EndReason;
 import io.tenure.client.v1.Hello;
 import io.tenure.client.v1.State;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** What a Hello states, and what becomes of that. */
@@ -53,9 +57,12 @@ class HelloTest {
     @Test
     void lostHelloIsRepeatedWithAHigherEpoch() {
         Bench bench = new Bench();
-        Presence session = bench.open();
         bench.connect();
+        Presence session = bench.open();
+        bench.sent();
+        bench.reconnect();
         Hello first = bench.hello();
+        assertThat(first.getDeclaredList()).extracting(Declaration::getSession).containsExactly(session.number);
         bench.pass(ms(300));
         bench.reconnect();
         assertThat(bench.hello())
@@ -134,35 +141,97 @@ class HelloTest {
         bench.connect();
         Hello hello = bench.hello();
         assertThat(hello.getKnownCount() + hello.getDeclaredCount()).isZero();
+        assertThat(bench.sent()).isEmpty();
     }
 
     @Test
-    void tenThousandClaimsAreStatedInPartsAndConfirmed() {
+    void whatIsDeclaredWithoutAStreamIsSentAfterTheHello() {
+        Bench bench = new Bench();
+        Presence claim = bench.openWithClaim();
+        Presence dropped = bench.openWithClaim();
+        Presence late = bench.claim(claim.session);
+        bench.withdraw(dropped);
+        bench.pass(ms(60_000));
+        bench.connect();
+        List<ConnectRequest> sent = bench.sent();
+        assertThat(sent.get(0).getHello().getDeclaredCount())
+                .as("no server can have received it")
+                .isZero();
+        List<Declaration> declared = sent.get(1).getChanges().getChangesList().stream()
+                .map(Change::getDeclare)
+                .toList();
+        assertThat(declared).extracting(Declaration::hasOpen).containsExactly(true, true, false);
+        assertThat(declared)
+                .extracting(Declaration::getSession)
+                .containsExactly(claim.session.number, dropped.session.number, claim.session.number);
+        assertThat(declared.stream().flatMap(one -> one.getClaimsList().stream()))
+                .extracting(DeclaredClaim::getNumber)
+                .containsExactly(claim.number, late.number);
+        bench.welcome();
+        bench.states(opened(claim.session));
+        assertThat(claim.session.openValidity().renewed()).isEqualTo(bench.now);
+    }
+
+    @Test
+    void helloStatesNoMoreThanServersAccept() {
+        Bench bench = new Bench();
+        DeclaredSession open = DeclaredSession.newBuilder()
+                .putMetadata("label", "l".repeat(1_000))
+                .build();
+        Declaration declaration = Declaration.newBuilder().setOpen(open).build();
+        Map<Long, Presence> sessions = IntStream.range(0, 3_000)
+                .mapToObj(index -> bench.protocol.declare(null, declaration, null, null, bench.now))
+                .collect(Collectors.toMap(session -> session.number, session -> session));
+        bench.connect();
+        assertThat(bench.sent().get(0).getHello().getDeclaredCount())
+                .as("no server can have received it")
+                .isZero();
+        List<Integer> openedByStream = new ArrayList<>();
+        for (int opening = 3_000; opening > 0; ) {
+            bench.reconnect();
+            Hello hello = bench.sent().get(0).getHello();
+            List<Declaration> declared = hello.getDeclaredList();
+            assertThat(declared.stream()
+                            .mapToInt(Declaration::getSerializedSize)
+                            .sum())
+                    .isBetween(1, 1 << 20);
+            bench.welcome();
+            bench.states(declared.stream()
+                    .map(one -> opened(sessions.get(one.getSession())))
+                    .toArray(State.Builder[]::new));
+            openedByStream.add(declared.size());
+            opening -= declared.size();
+        }
+        assertThat(openedByStream).hasSize(4);
+    }
+
+    @Test
+    void hundredThousandClaimsAreDeclaredStatedInPartsAndEnded() {
         Bench bench = Bench.connected();
         Presence session = bench.session();
         List<Presence> claims = new ArrayList<>();
-        for (int number = 0; number < 10_000; number++) {
-            claims.add(bench.claim(session, "l".repeat(1_000)));
+        for (int number = 0; number < 100_000; number++) {
+            claims.add(bench.claim(session));
         }
-        assertThat(bench.sent())
-                .hasSize(10)
-                .allMatch(message -> message.getChanges().getChangesCount() == 1_000);
-        bench.reconnect();
-        List<Hello> parts = bench.sent().stream().map(ConnectRequest::getHello).toList();
-        assertThat(parts).extracting(Hello::getMore).containsExactly(true, true, true, false);
-        assertThat(parts)
-                .allMatch(part -> part.getEpoch() == 2 && part.getClientId().equals("client"));
-        assertThat(parts.stream()
-                        .flatMap(part -> part.getDeclaredList().stream())
-                        .flatMap(declared -> declared.getClaimsList().stream())
-                        .map(DeclaredClaim::getNumber))
-                .containsExactlyElementsOf(
-                        claims.stream().map(claim -> claim.number).toList());
-        bench.welcome();
-        bench.states(claims.stream().map(claim -> held(claim, claim.number)).toArray(State.Builder[]::new));
+        List<Change> changes = bench.changes();
+        for (int confirmed = 0; confirmed < claims.size(); changes = bench.changes()) {
+            assertThat(changes).as("the rest is declared, too").isNotEmpty();
+            List<Presence> declared = claims.subList(confirmed, confirmed + changes.size());
+            bench.states(
+                    declared.stream().map(claim -> held(claim, claim.number)).toArray(State.Builder[]::new));
+            confirmed += declared.size();
+        }
         assertThat(claims).allMatch(claim -> claim.status() instanceof Status.Held);
         bench.reconnect();
-        assertThat(bench.hello().getKnownCount()).isEqualTo(1 + 10_000);
+        List<Hello> parts = bench.sent().stream().map(ConnectRequest::getHello).toList();
+        assertThat(parts).extracting(Hello::getMore).containsExactly(true, false);
+        assertThat(parts)
+                .allMatch(part -> part.getEpoch() == 2 && part.getClientId().equals("client"));
+        List<Long> known =
+                parts.stream().flatMap(part -> part.getKnownList().stream()).toList();
+        assertThat(known.get(0)).isEqualTo(session.number);
+        assertThat(known.subList(1, known.size()))
+                .isEqualTo(claims.stream().map(claim -> claim.number).toList());
         bench.states(claims.stream()
                 .map(claim -> ended(claim, EndReason.END_REASON_EVICTED))
                 .toArray(State.Builder[]::new));
@@ -183,10 +252,12 @@ class HelloTest {
         Presence next = bench.open();
         assertThat(next.number).as("numbers are never used twice").isGreaterThan(claim.number);
         bench.connect();
-        Hello hello = bench.hello();
+        List<ConnectRequest> sent = bench.sent();
+        Hello hello = sent.get(0).getHello();
         assertThat(hello.getClientId()).isEqualTo("other");
-        assertThat(hello.getKnownCount()).isZero();
-        assertThat(hello.getDeclared(0).getSession()).isEqualTo(next.number);
+        assertThat(hello.getKnownCount() + hello.getDeclaredCount()).isZero();
+        assertThat(sent.get(1).getChanges().getChanges(0).getDeclare().getSession())
+                .isEqualTo(next.number);
     }
 
     @Test

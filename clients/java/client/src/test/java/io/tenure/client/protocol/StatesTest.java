@@ -21,7 +21,9 @@ import io.tenure.client.v1.Refusal;
 import io.tenure.client.v1.State;
 import io.tenure.client.v1.States;
 import io.tenure.client.v1.WaitingState;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BiConsumer;
 import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -114,6 +116,23 @@ class StatesTest {
         claim.listen(() -> seen[0] = claim.lostReason(bench.now));
         bench.withdraw(session);
         assertThat(seen[0]).isEqualTo(LostReason.of(LostReason.Kind.CLOSED));
+    }
+
+    @Test
+    void sessionIsSeenToEndBeforeWhatIsInIt() {
+        List<BiConsumer<Bench, Presence>> ends = List.of(
+                (bench, session) -> bench.states(ended(session, EndReason.END_REASON_EVICTED)),
+                (bench, session) -> bench.states(state(session).setRejected(refusal("LIMIT_REACHED"))),
+                (bench, session) -> bench.pass(Bench.VALID_FOR));
+        for (BiConsumer<Bench, Presence> end : ends) {
+            Bench bench = Bench.connected();
+            Presence session = bench.session();
+            Presence claim = bench.claim(session);
+            List<Status> seen = new ArrayList<>();
+            claim.listen(() -> seen.add(session.status()));
+            end.accept(bench, session);
+            assertThat(seen).hasSize(2).last().isInstanceOf(Status.End.class);
+        }
     }
 
     @Test

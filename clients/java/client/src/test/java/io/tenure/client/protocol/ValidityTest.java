@@ -15,6 +15,8 @@ import io.tenure.client.v1.ConnectRequest;
 import io.tenure.client.v1.ConnectResponse;
 import io.tenure.client.v1.EndReason;
 import io.tenure.client.v1.Hello;
+import io.tenure.client.v1.State;
+import io.tenure.client.v1.States;
 import io.tenure.client.v1.Welcome;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -225,20 +227,22 @@ class ValidityTest {
                 renewed = now;
                 return List.of(
                         ConnectResponse.newBuilder().setWelcome(Welcome.getDefaultInstance()),
-                        ConnectResponse.newBuilder()
-                                .setStates(io.tenure.client.v1.States.newBuilder()
-                                        .addStates(
-                                                hasSession
-                                                        ? opened(session)
-                                                        : ended(session, EndReason.END_REASON_EXPIRED))));
+                        states(hasSession ? opened(session) : ended(session, EndReason.END_REASON_EXPIRED)));
             }
             if (request.hasKeepAlive()) {
                 renewed = now;
                 return List.of(Bench.kept(
                         ConnectResponse.newBuilder(), request.getKeepAlive().getNumber()));
             }
-            hasSession &= request.getChanges().getChangesList().stream().noneMatch(Change::hasWithdraw);
-            return List.of();
+            List<Change> changes = request.getChanges().getChangesList();
+            boolean opens = changes.stream().anyMatch(Change::hasDeclare);
+            hasSession = (hasSession || opens) && changes.stream().noneMatch(Change::hasWithdraw);
+            renewed = opens ? now : renewed;
+            return opens ? List.of(states(opened(session))) : List.of();
+        }
+
+        private static ConnectResponse.Builder states(State.Builder state) {
+            return ConnectResponse.newBuilder().setStates(States.newBuilder().addStates(state));
         }
     }
 
