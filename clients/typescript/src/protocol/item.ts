@@ -35,8 +35,8 @@ export type End =
 
 export class Item {
   status: Status = { kind: 'declared' };
-  /** When the last message that declares it was queued. `undefined`: no server can know it. */
-  sent: Moment | undefined;
+  /** The bytes of its declaration, if that was sent and no server has confirmed it. */
+  unconfirmed = 0;
   /** The epoch in which it was withdrawn. */
   withdrawn: number | undefined;
   /** The fencing token of a held claim. */
@@ -53,11 +53,12 @@ export class Item {
     readonly number: bigint,
     /** Its session. `undefined`: it is one. */
     readonly session: Item | undefined,
+    /** The first number of its declaration. */
+    readonly first: bigint,
     /** Its declaration, without what was declared with it, until its state is received. Then it is known to exist. */
     public declared: Declaration | undefined,
-    declaredAt: Moment,
   ) {
-    this.validity = session?.validity ?? new Validity(declaredAt);
+    this.validity = session?.validity ?? new Validity();
     session?.parts.add(this);
   }
 

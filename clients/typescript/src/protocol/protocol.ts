@@ -10,10 +10,15 @@ import type { Moment } from '../clock.js';
 import { type ConnectRequest, type ConnectResponse, Declaration, EndReason, type Refusal, type State } from '../v1.js';
 import { type End, Item, type Status } from './item.js';
 import { KeepAlives, PATIENCE_MS } from './keep_alive.js';
-import { hellos, isStated, Stream, unstated } from './stream.js';
+import { declarations, hellos, isStated, Stream } from './stream.js';
 
 /** Without a reply to a change for this long, a keep-alive shows whether the server is there. */
 const PROBE_AFTER_MS = 250;
+/**
+ * The most bytes of declarations that are sent and not confirmed, but for the last one. A Hello repeats them, within the contract's
+ * bound of 1 MiB.
+ */
+const UNCONFIRMED_BYTES = 900_000;
 const FORGOTTEN: End = { kind: 'lost', reason: { reason: 'forgotten' } };
 /** The reasons to which a withdrawal leads. */
 const BY_CLIENT: readonly EndReason[] = [EndReason.RELEASED, EndReason.TRANSFERRED, EndReason.CLOSED];
@@ -26,6 +31,10 @@ export class Protocol {
   private readonly keepAlives = new KeepAlives();
   private epoch = 0;
   private lastNumber = 0n;
+  /** What has a higher number is not known to any server. */
+  private lastSent = 0n;
+  /** The bytes of the declarations that were sent, and that no server has confirmed. */
+  private unconfirmed = 0;
   private stream: Stream | undefined;
   /** The token of a hold from before the last loss of history is less than this one. */
   private lostRevision = 0n;
@@ -43,12 +52,12 @@ export class Protocol {
    * of their numbers.
    */
   declare(given: Partial<Declaration>, session: Item | undefined, now: Moment): Item[] {
-    const message = Declaration.fromPartial({ ...given, session: session?.number ?? this.lastNumber + 1n });
+    const first = this.lastNumber + 1n;
+    const message = Declaration.fromPartial({ ...given, session: session?.number ?? first });
     const added: Item[] = [];
     const add = (part: Partial<Declaration>) => {
       const declared = Declaration.fromPartial({ session: message.session, ...part });
-      const item = new Item(this.lastNumber, session ?? added[0], declared, now);
-      item.sent = this.stream && now;
+      const item = new Item(this.lastNumber, session ?? added[0], first, declared);
       this.items.set(item.number, item);
       added.push(item);
     };
@@ -67,9 +76,27 @@ export class Protocol {
     if (session && (session.withdrawn !== undefined || !this.items.has(session.number))) {
       added.forEach((item) => this.end(item, FORGOTTEN));
     } else {
-      this.stream?.change({ $case: 'declare', value: message }, now);
+      this.sendUnsent(now);
     }
     return added;
+  }
+
+  /** Declares what no server knows yet, as far as the bound on what is unconfirmed allows. */
+  private sendUnsent(now: Moment): void {
+    const sending: Item[] = [];
+    for (; this.stream && this.lastSent < this.lastNumber; this.lastSent += 1n) {
+      const item = this.items.get(this.lastSent + 1n);
+      if (item?.declared && item.withdrawn === undefined) {
+        if (item.number === item.first && this.unconfirmed >= UNCONFIRMED_BYTES) {
+          break;
+        }
+        item.unconfirmed = Declaration.encode(item.declared).finish().length;
+        this.unconfirmed += item.unconfirmed;
+        item.validity.renewed = item.session ? item.validity.renewed : now;
+        sending.push(item);
+      }
+    }
+    declarations(sending).forEach((value) => this.stream?.change({ $case: 'declare', value }, now));
   }
 
   /** Withdraws an item, and everything in it. */
@@ -77,7 +104,7 @@ export class Protocol {
     if (!this.items.has(item.number) || item.withdrawn !== undefined) {
       return;
     }
-    if (item.sent === undefined) {
+    if (item.number > this.lastSent) {
       this.end(item, { kind: 'withdrawn' });
       return;
     }
@@ -90,10 +117,11 @@ export class Protocol {
 
   /** Keep-alives do not renew a session that is paused. */
   setPaused(session: Item, isPaused: boolean, now: Moment): void {
-    if (session.validity.isPaused === isPaused || !this.items.has(session.number)) {
+    const { validity } = session;
+    if (!validity.isOpen || validity.isPaused === isPaused || !this.items.has(session.number)) {
       return;
     }
-    session.validity[isPaused ? 'pause' : 'resume'](this.keepAlives.lastNumber);
+    validity[isPaused ? 'pause' : 'resume'](this.keepAlives.lastNumber);
     this.changed.add(session);
     this.stream?.change({ $case: isPaused ? 'pause' : 'resume', value: session.number }, now);
     if (!isPaused) {
@@ -108,16 +136,15 @@ export class Protocol {
     this.expire(now);
     this.epoch += 1;
     const { namespace, clientId, epoch, items } = this;
-    const parts = hellos({ namespace, clientId, epoch: BigInt(epoch) }, items.values());
-    this.stream = new Stream(epoch, this.keepAlives.addHello(now), now, parts);
+    const stated = [...items.values()].filter((item) => item.number <= this.lastSent && isStated(item));
+    const parts = hellos({ namespace, clientId, epoch: BigInt(epoch) }, stated);
+    const stream = (this.stream = new Stream(epoch, this.keepAlives.addHello(now), now, parts));
     this.keepAlives.plan(items.values(), now);
-    for (const item of items.values()) {
-      item.sent = isStated(item) ? now : item.sent;
-      const change = unstated(item);
-      if (change) {
-        this.stream.change(change, now);
-      }
-    }
+    // What a Hello cannot state: that what is known was withdrawn. A closed session takes with it what is in it.
+    stated
+      .filter((item) => item.withdrawn !== undefined && item.session?.withdrawn === undefined)
+      .forEach((item) => stream.change({ $case: 'withdraw', value: item.number }, now));
+    this.sendUnsent(now);
     return epoch;
   }
 
@@ -169,6 +196,7 @@ export class Protocol {
         kind.value.states.forEach((state) => this.state(state, stream, now));
         // A reply may have taken longer than the session is valid.
         this.expire(now);
+        this.sendUnsent(now);
         break;
       case 'goingAway':
         stream.isLeft = true;
@@ -247,6 +275,7 @@ export class Protocol {
       return;
     }
     const isWithdrawn = item.withdrawn !== undefined;
+    this.confirm(item);
     item.declared = isWithdrawn ? item.declared : undefined;
     // The database has lost the history in which the claim was granted: others may have held its locks since.
     const isGrantedAnew = kind.$case === 'held' && kind.value.token !== item.token;
@@ -312,15 +341,22 @@ export class Protocol {
     this.stream?.change({ $case: 'withdraw', value: item.number }, now);
   }
 
-  /** Ends an item, and everything in it. */
+  /** Its declaration need not be repeated any more. */
+  private confirm(item: Item): void {
+    this.unconfirmed -= item.unconfirmed;
+    item.unconfirmed = 0;
+  }
+
+  /** Ends an item, and then everything in it: a claim that ended with its session was not lost alone. */
   private end(item: Item, end: End): void {
     if (!this.items.delete(item.number)) {
       return;
     }
-    item.parts.forEach((part) => this.end(part, end));
+    this.confirm(item);
     item.session?.parts.delete(item);
     const isConfirmed = item.withdrawn !== undefined && this.isByClient(item, end);
     this.report(item, { kind: 'ended', end: isConfirmed ? { kind: 'withdrawn' } : end });
+    item.parts.forEach((part) => this.end(part, end));
   }
 
   /** Whether a withdrawal leads to such an end. */

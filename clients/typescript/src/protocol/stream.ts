@@ -1,14 +1,16 @@
 // The current stream: its Hello, and what is sent on it.
 import type { Moment } from '../clock.js';
-import { Change, type ConnectRequest, Declaration, Hello } from '../v1.js';
+import { Change, type ConnectRequest, type Declaration, Hello } from '../v1.js';
 import type { Item } from './item.js';
 
 /** The most changes in one message: the contract's bound. */
 const CHANGES_PER_MESSAGE = 1000;
 /** With this many bytes a message is complete. With what is added last it is below the contract's 4 MiB. */
 const BYTES_PER_MESSAGE = 3 << 20;
-/** The most bytes of a number in a message, of the tag and the length before it, and of its repetition as paused. */
-const BYTES_PER_ITEM = 20;
+/** The most bytes of the tag and the length before a change. */
+const BYTES_PER_CHANGE = 10;
+/** The most known numbers in one message: with what is declared it is below the contract's 4 MiB. */
+const KNOWN_PER_HELLO = 100_000;
 
 /** A stream, from its Hello on. */
 export class Stream {
@@ -52,7 +54,7 @@ export class Stream {
       this.bytes = 0;
       this.outgoing.push({ $case: 'changes', value: { changes: [change] } });
     }
-    this.bytes += BYTES_PER_ITEM + Change.encode(change).finish().length;
+    this.bytes += BYTES_PER_CHANGE + Change.encode(change).finish().length;
   }
 
   /** Queues a keep-alive. */
@@ -68,49 +70,35 @@ export class Stream {
 }
 
 /**
- * Whether a Hello states it. What was withdrawn before a server confirmed it is not stated; what was withdrawn later is, so
- * that the reason of its end is reported.
+ * Whether a Hello states it, if it was sent. What was withdrawn before a server confirmed it is not stated; what was withdrawn
+ * later is, so that the reason of its end is reported.
  */
 export function isStated(item: Item): boolean {
   return item.withdrawn === undefined || item.declared === undefined;
 }
 
-/**
- * States everything, in parts within the contract's bound. What was declared together is stated one by one: a session whose claim
- * is busy is opened, and closed by this client.
- */
-export function hellos(head: Partial<Hello>, items: Iterable<Item>): Hello[] {
-  const parts = [Hello.fromPartial(head)];
-  let bytes = 0;
-  for (const item of items) {
-    if (!isStated(item)) {
-      continue;
-    }
-    if (bytes >= BYTES_PER_MESSAGE) {
-      parts.at(-1)!.more = true;
-      parts.push(Hello.fromPartial(head));
-      bytes = 0;
-    }
-    const { known, declared, paused } = parts.at(-1)!;
-    bytes += BYTES_PER_ITEM;
-    if (item.declared) {
-      bytes += Declaration.encode(item.declared).finish().length;
-      declared.push(item.declared);
-    } else {
-      known.push(item.number);
-      paused.push(...(!item.session && item.validity.isPaused ? [item.number] : []));
-    }
+/** What declares these. What was declared together stays together: then a busy lock leaves no session behind. */
+export function declarations(items: readonly Item[]): Declaration[] {
+  const all = new Map<bigint, Declaration>();
+  for (const { first, declared } of items) {
+    const before = all.get(first);
+    const claims = [...(before?.claims ?? []), ...declared!.claims];
+    const memberships = [...(before?.memberships ?? []), ...declared!.memberships];
+    all.set(first, { ...(before ?? declared!), claims, memberships });
   }
-  return parts;
+  return [...all.values()];
 }
 
-/** The change that a Hello cannot state: that a session which it declares is paused, and what was withdrawn. */
-export function unstated(item: Item): Change['kind'] {
-  if (item.withdrawn === undefined) {
-    const isPaused = !item.session && item.validity.isPaused && item.declared;
-    return isPaused ? { $case: 'pause', value: item.number } : undefined;
-  }
-  // The withdrawal of a session is that of everything in it.
-  const isImplied = item.session?.withdrawn !== undefined;
-  return isStated(item) && !isImplied ? { $case: 'withdraw', value: item.number } : undefined;
+/** States these, in parts within the contract's bound. */
+export function hellos(head: Partial<Hello>, items: readonly Item[]): Hello[] {
+  const known = items.filter(({ declared }) => !declared);
+  const parts: Hello[] = [];
+  do {
+    const part = known.splice(0, KNOWN_PER_HELLO);
+    const paused = part.filter(({ session, validity }) => !session && validity.isPaused);
+    const numbers = { known: part.map(({ number }) => number), paused: paused.map(({ number }) => number) };
+    parts.push(Hello.fromPartial({ ...head, ...numbers, more: known.length > 0 }));
+  } while (known.length > 0);
+  parts.at(-1)!.declared = declarations(items.filter(({ declared }) => declared));
+  return parts;
 }

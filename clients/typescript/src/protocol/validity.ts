@@ -9,6 +9,8 @@ import type { Stream } from './stream.js';
  * when the acknowledgement arrived.
  */
 export class Validity {
+  /** When the last acknowledged renewal was sent, or the declaration. */
+  renewed: Moment = 0;
   /** What the server reported, once the session is open. */
   private state: OpenState | undefined;
   /** Keep-alives from this one on renew it ... */
@@ -17,11 +19,6 @@ export class Validity {
   private pausedFrom = Infinity;
   /** The epoch of the last stream that reported it as open. */
   private epoch = 0;
-
-  constructor(
-    /** When the last acknowledged renewal was sent, or the declaration. */
-    public renewed: Moment,
-  ) {}
 
   get isOpen(): boolean {
     return this.state !== undefined;

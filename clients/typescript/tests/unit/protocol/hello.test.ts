@@ -1,6 +1,7 @@
 // What a Hello states, and what becomes of that.
 import { describe, expect, it } from 'vitest';
-import { EndReason } from '../../../src/v1.js';
+import type { Item } from '../../../src/protocol/item.js';
+import { Declaration, DeclaredSession, EndReason } from '../../../src/v1.js';
 import {
   Bench,
   changesIn,
@@ -13,6 +14,8 @@ import {
   type Sent,
   WITHDRAWN,
 } from '../../support/bench.js';
+
+type State = ReturnType<typeof opened>;
 
 /** The Hello, and the changes after it. */
 function helloAndChanges([hello, ...changes]: Sent[]) {
@@ -41,16 +44,18 @@ describe('a Hello', () => {
     expect(declared).toEqual([
       [session.number, false, late.number],
       [alone.number, true],
-      [both!.number, true],
-      [both!.number, false, inBoth!.number],
+      [both!.number, true, inBoth!.number],
     ]);
   });
 
   it('that was lost is repeated with a higher epoch', () => {
     const bench = new Bench();
-    const session = bench.open();
     bench.connect();
+    const session = bench.open();
+    bench.sent();
+    bench.reconnect();
     const first = bench.hello();
+    expect(first.declared).toMatchObject([{ session: session.number }]);
     bench.pass(300);
     bench.reconnect();
     expect(bench.hello()).toEqual({ ...first, epoch: first.epoch + 1n });
@@ -120,23 +125,65 @@ describe('a Hello', () => {
     expect(bench.hello()).toMatchObject({ known: [], declared: [] });
   });
 
-  it('states ten thousand claims in parts', () => {
+  it('is followed by what was declared before it', () => {
+    const bench = new Bench();
+    const [session, claim] = bench.declare(undefined, claimTo('job'));
+    const [alone, dropped] = bench.declare(undefined, claimTo('job'));
+    const late = bench.claim(session!);
+    bench.withdraw(dropped!);
+    bench.pass(60_000);
+    bench.connect();
+    const { hello, changes } = helloAndChanges(bench.sent());
+    expect(hello, 'no server can have received it').toMatchObject({ known: [], declared: [] });
+    expect(changes).toMatchObject([
+      { value: { session: session!.number, open: {}, claims: [{ number: claim!.number }] } },
+      { value: { session: alone!.number, open: {}, claims: [] } },
+      { value: { session: session!.number, open: undefined, claims: [{ number: late.number }] } },
+    ]);
+    bench.welcome();
+    bench.states([session!, opened()]);
+    expect(session!.validity.renewed).toBe(bench.now);
+  });
+
+  it('states no more than servers accept', () => {
+    const bench = new Bench();
+    const open = DeclaredSession.fromPartial({ metadata: { label: 'l'.repeat(1000) } });
+    const sessions = Array.from({ length: 3000 }, () => bench.protocol.declare({ open }, undefined, bench.now)[0]!);
+    bench.connect();
+    expect(helloAndChanges(bench.sent()).hello.declared, 'no server can have received it').toEqual([]);
+    const openedByStream: number[] = [];
+    for (let opening = sessions.length; opening > 0; opening -= openedByStream.at(-1)!) {
+      bench.reconnect();
+      const { declared } = helloAndChanges(bench.sent()).hello;
+      const bytes = declared.reduce((sum, one) => sum + Declaration.encode(one).finish().length, 0);
+      expect(bytes).toBeGreaterThan(0);
+      expect(bytes).toBeLessThan(1 << 20);
+      const numbers = new Set(declared.map(({ session }) => session));
+      bench.welcome();
+      bench.states(
+        ...sessions.filter(({ number }) => numbers.has(number)).map((one): [Item, State] => [one, opened()]),
+      );
+      openedByStream.push(declared.length);
+    }
+    expect(openedByStream).toHaveLength(4);
+  });
+
+  it('states a hundred thousand claims in parts', () => {
     const bench = Bench.connected();
     const session = bench.session();
-    const label = 'l'.repeat(1000);
-    const claims = Array.from({ length: 10_000 }, () => bench.declare(session, claimTo('job', { label }))[0]!);
-    const numbers = claims.map(({ number }) => number);
-    expect(bench.sent().map((sent) => changesIn(sent).length)).toEqual(Array.from({ length: 10 }, () => 1000));
+    const claims = Array.from({ length: 100_000 }, () => bench.claim(session));
+    let changes = bench.changes();
+    for (let confirmed = 0; confirmed < claims.length; changes = bench.changes()) {
+      expect(changes.length, 'the rest is declared, too').toBeGreaterThan(0);
+      const declared = claims.slice(confirmed, confirmed + changes.length);
+      bench.states(...declared.map((claim): [Item, State] => [claim, held(claim.number)]));
+      confirmed += declared.length;
+    }
     bench.reconnect();
     const parts = bench.sent().map((sent) => helloAndChanges([sent]).hello);
-    expect(parts.map(({ more }) => more)).toEqual([true, true, true, false]);
+    expect(parts.map(({ more }) => more)).toEqual([true, false]);
     expect(parts.every(({ epoch, clientId }) => epoch === 2n && clientId === 'client')).toBe(true);
-    const stated = parts.flatMap(({ declared }) => declared).flatMap((declared) => declared.claims);
-    expect(stated.map(({ number }) => number)).toEqual(numbers);
-    bench.welcome();
-    bench.states(...claims.map((claim): [typeof claim, ReturnType<typeof held>] => [claim, held(claim.number)]));
-    bench.reconnect();
-    expect(bench.hello().known).toEqual([session.number, ...numbers]);
+    expect(parts.flatMap(({ known }) => known)).toEqual([session, ...claims].map(({ number }) => number));
   });
 });
 
@@ -153,6 +200,8 @@ describe('a superseded client', () => {
     const next = bench.open();
     expect(next.number, 'numbers are never used twice').toBeGreaterThan(claim.number);
     bench.connect();
-    expect(bench.hello()).toMatchObject({ clientId: 'other', known: [], declared: [{ session: next.number }] });
+    const { hello, changes } = helloAndChanges(bench.sent());
+    expect(hello).toMatchObject({ clientId: 'other', known: [], declared: [] });
+    expect(changes).toMatchObject([{ $case: 'declare', value: { session: next.number } }]);
   });
 });

@@ -56,7 +56,10 @@ class FakeServer {
       for (const { kind } of sent.value.changes) {
         if (kind?.$case === 'withdraw') {
           this.session = undefined;
-        } else if (kind?.$case !== 'declare' && this.session) {
+        } else if (kind?.$case === 'declare') {
+          this.session = { renewed: now, isPaused: false };
+          this.replies.push({ $case: 'states', value: { states: [{ number: this.number, kind: opened() }] } });
+        } else if (this.session) {
           this.session =
             kind?.$case === 'pause' ? { ...this.session, isPaused: true } : { renewed: now, isPaused: false };
         }

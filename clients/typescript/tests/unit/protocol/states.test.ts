@@ -1,6 +1,7 @@
 // What the states of the server cause.
 import { describe, expect, it } from 'vitest';
 import { toWire } from '../../../src/convert.js';
+import type { Item } from '../../../src/protocol/item.js';
 import { EndReason, PendingTransfer } from '../../../src/v1.js';
 import {
   Bench,
@@ -85,6 +86,20 @@ describe('a session', () => {
     const late = bench.claim(session);
     expect(late.status).toEqual(lost('forgotten'));
     expect(bench.sent()).toEqual([]);
+  });
+
+  it.each([
+    ['evicted', (bench: Bench, session: Item) => bench.states([session, ended(EndReason.EVICTED)])],
+    ['rejected', (bench: Bench, session: Item) => bench.states([session, rejected('LIMIT_REACHED')])],
+    ['lost', (bench: Bench) => bench.pass(VALID_FOR)],
+    ['withdrawn', (bench: Bench, session: Item) => bench.withdraw(session)],
+  ])('that is %s is reported before what is in it', (_, end) => {
+    const bench = Bench.connected();
+    const session = bench.session();
+    const claim = bench.claim(session);
+    bench.protocol.changed.clear();
+    end(bench, session);
+    expect([...bench.protocol.changed]).toEqual([session, claim]);
   });
 
   it('that is withdrawn ends with everything in it', () => {
