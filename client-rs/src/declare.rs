@@ -113,6 +113,7 @@ impl Target {
         let has_limit = wait.is_some() || self.session.is_none();
         let reply = has_limit.then(|| after(wait.unwrap_or_default().saturating_add(self.connection.call_timeout)));
         let mut backoff = Backoff::of_commands();
+        let unreported_until = Instant::now() + self.connection.call_timeout;
         loop {
             let part = self.declare(declaration.clone(), progress.clone())?;
             match self.settle(&part.session, &part.presence, until, reply).await {
@@ -124,6 +125,10 @@ impl Target {
                     let _ = self.connection.end(&presence).await;
                     return Ok(Attempt::Busy(busy));
                 }
+                // It ended before it was reported, so there is nothing to lose. A server that has decided it twice, once
+                // by way of another, may not know the first result any more.
+                Err(Error::Lost(LostReason::Forgotten))
+                    if self.session.as_ref().is_none_or(Session::is_valid) && Instant::now() < unreported_until => {}
                 Err(error) => allow_another(error, &mut backoff, reply).await?,
             }
         }
@@ -174,16 +179,23 @@ impl Target {
         until: Option<Instant>,
         reply: Option<Instant>,
     ) -> Result<Attempt<u64>> {
+        // If its session was not opened, it has the session's end.
+        let latest = || match session.presence().status() {
+            unopened @ Status::Ended(End::Busy(_) | End::Rejected(_)) => unopened,
+            _ => presence.status(),
+        };
         let mut deadline = until.or(reply);
         loop {
-            let settled = presence.wait(|| match presence.status() {
-                Status::Open(_) => Ok(Ok(Attempt::Acquired(0))),
-                Status::Ended(End::Busy(busy)) => Ok(Ok(Attempt::Busy(busy))),
-                Status::Ended(End::Rejected(refusal)) => Ok(Err(Error::Refused(refusal))),
-                Status::Ended(End::Lost(LostReason::Ended(ended))) if session.is_valid() => {
-                    Ok(Err(claim_ended(session.id(), &ended)))
-                }
-                status => match (status, presence.lost_reason()) {
+            let settled = presence.wait(|| {
+                // Before the status, which says why if nothing was made.
+                let lost = presence.lost_reason();
+                match (latest(), lost) {
+                    (Status::Open(_), _) => Ok(Ok(Attempt::Acquired(0))),
+                    (Status::Ended(End::Busy(busy)), _) => Ok(Ok(Attempt::Busy(busy))),
+                    (Status::Ended(End::Rejected(refusal)), _) => Ok(Err(Error::Refused(refusal))),
+                    (Status::Ended(End::Lost(LostReason::Ended(ended))), _) if session.is_valid() => {
+                        Ok(Err(claim_ended(session.id(), &ended)))
+                    }
                     (_, Some(reason)) => Ok(Err(Error::Lost(reason))),
                     (Status::Held { token: granted, .. } | Status::Joined(granted), _)
                         if presence.validity().is_some() =>
@@ -194,7 +206,7 @@ impl Target {
                         Ok(Ok(Attempt::Busy(busy)))
                     }
                     _ => Err(presence.until()),
-                },
+                }
             });
             tokio::select! {
                 biased;

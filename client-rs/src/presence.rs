@@ -100,7 +100,8 @@ impl Presence {
             };
             tokio::select! {
                 changed = status.changed() => changed.ok()?,
-                changed = of_session.changed() => changed.ok()?,
+                // After the end of its session, its own end follows.
+                Ok(()) = of_session.changed() => {}
                 () = sleep(until) => {}
             }
         }

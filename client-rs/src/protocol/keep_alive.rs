@@ -108,9 +108,11 @@ impl Protocol {
         }
     }
 
+    /// Keep-alives no longer renew the session, if it is open.
     pub(super) fn pause(&mut self, number: u64, now: Moment) {
         let next = self.keep_alives.last_number + 1;
-        if let Some(session) = self.session_mut(number).filter(|session| session.paused.is_none()) {
+        let is_running = |session: &&mut Session| session.paused.is_none() && session.validity.is_some();
+        if let Some(session) = self.session_mut(number).filter(is_running) {
             session.paused = Some(next);
             self.set_paused(number, true);
             self.send_change(Changed::Pause(number), String::new(), now);
@@ -179,8 +181,8 @@ impl Protocol {
         let Some(session) = &mut item.session else { return };
         let by_hello = session.is_renewed_by(stream.hello).then_some(stream.connected);
         // If it was declared on this stream after the Hello, that declaration is later.
-        let before = session.validity.map_or(item.sent, |validity| validity.renewed);
-        let renewed = by_hello.map_or(before, |hello| hello.max(before));
+        let before = session.validity.map(|validity| validity.renewed).or(item.sent);
+        let Some(renewed) = before.max(by_hello) else { return };
         let validity = Validity::new(state, renewed, session.paused.is_some());
         (session.validity, session.epoch) = (Some(validity), self.epoch);
         if !validity.is_paused {

@@ -14,6 +14,7 @@ mod tests;
 mod validity;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::RangeInclusive;
 
 use tenure_proto::v1;
 use tenure_proto::v1::change::Kind as Changed;
@@ -76,10 +77,8 @@ struct Item {
     session_number: u64,
     /// Its declaration, without what was declared with it, until its state is received. Then it is known to exist.
     declared: Option<v1::Declaration>,
-    /// When the last message that declares it was queued.
-    sent: Moment,
-    /// Whether a server may know it.
-    was_sent: bool,
+    /// When the last message that declares it was queued. `None`: no server knows it.
+    sent: Option<Moment>,
     /// The epoch in which it was withdrawn.
     withdrawn: Option<u64>,
     /// The fencing token of a held claim.
@@ -102,6 +101,13 @@ struct Session {
     epoch: u64,
 }
 
+/// What was declared together.
+#[derive(Debug)]
+struct Unsent {
+    numbers: RangeInclusive<u64>,
+    traceparent: String,
+}
+
 /// The table, and the current stream.
 #[derive(Debug, Default)]
 pub(crate) struct Protocol {
@@ -110,6 +116,10 @@ pub(crate) struct Protocol {
     epoch: u64,
     last_number: u64,
     items: BTreeMap<u64, Item>,
+    /// What is to be declared, in the order of the numbers.
+    unsent: VecDeque<Unsent>,
+    /// The bytes of the declarations that were sent, and that no server has confirmed.
+    unconfirmed: usize,
     stream: Option<Stream>,
     /// The token of a hold from before the last loss of history is less than this one.
     lost_revision: u64,
@@ -151,6 +161,7 @@ impl Protocol {
                 for state in states.states {
                     state.kind.into_iter().for_each(|kind| self.state(state.number, kind, now));
                 }
+                self.send_unsent(now);
             }
             Some(Received::GoingAway(_)) => self.leave(),
             None => {}
@@ -176,35 +187,34 @@ impl Protocol {
     }
 
     /// Declares a session with what is in it, or what is new in a session.
-    fn declare(&mut self, mut declaration: v1::Declaration, traceparent: String, now: Moment) -> u64 {
+    fn declare(&mut self, declaration: v1::Declaration, traceparent: String, now: Moment) -> u64 {
         let first = self.last_number + 1;
         let opens = declaration.open.is_some();
-        if opens {
-            declaration.session = first;
-        }
-        let session = declaration.session;
+        let session = if opens { first } else { declaration.session };
         let is_open = opens || self.items.get(&session).is_some_and(|item| item.withdrawn.is_none());
         let empty = v1::Declaration { session, ..v1::Declaration::default() };
         if opens {
-            self.add(first, v1::Declaration { open: declaration.open.clone(), ..empty.clone() }, now);
+            self.add(first, v1::Declaration { open: declaration.open, ..empty.clone() });
         }
-        for claim in &mut declaration.claims {
+        for mut claim in declaration.claims {
             claim.number = self.last_number + 1;
-            self.add(first, v1::Declaration { claims: vec![claim.clone()], ..empty.clone() }, now);
+            self.add(first, v1::Declaration { claims: vec![claim], ..empty.clone() });
         }
-        for membership in &mut declaration.memberships {
+        for mut membership in declaration.memberships {
             membership.number = self.last_number + 1;
-            self.add(first, v1::Declaration { memberships: vec![membership.clone()], ..empty.clone() }, now);
+            self.add(first, v1::Declaration { memberships: vec![membership], ..empty.clone() });
         }
+        let numbers = first..=self.last_number;
         if is_open {
-            self.send_change(Changed::Declare(declaration), traceparent, now);
+            self.unsent.push_back(Unsent { numbers, traceparent });
+            self.send_unsent(now);
         } else {
-            (first..=self.last_number).for_each(|number| self.end(number, End::Lost(LostReason::Forgotten)));
+            numbers.for_each(|number| self.end(number, End::Lost(LostReason::Forgotten)));
         }
         first
     }
 
-    fn add(&mut self, declaration: u64, declared: v1::Declaration, now: Moment) {
+    fn add(&mut self, declaration: u64, declared: v1::Declaration) {
         self.last_number += 1;
         let (number, session_number) = (self.last_number, declared.session);
         if let Some(session) = self.session_mut(session_number) {
@@ -215,8 +225,7 @@ impl Protocol {
             session_number,
             session: declared.open.is_some().then(Session::default),
             declared: Some(declared),
-            sent: now,
-            was_sent: self.stream.is_some(),
+            sent: None,
             withdrawn: None,
             token: None,
         };
@@ -229,11 +238,11 @@ impl Protocol {
 
     fn withdraw(&mut self, number: u64, traceparent: String, now: Moment) {
         let Some(item) = self.items.get(&number).filter(|item| item.withdrawn.is_none()) else { return };
-        if !item.was_sent {
+        if item.sent.is_none() {
             return self.end(number, End::Withdrawn);
         }
         let parts = item.session.as_ref().map(|session| session.parts.clone()).unwrap_or_default();
-        for number in parts.into_iter().chain([number]) {
+        for number in [number].into_iter().chain(parts) {
             if let Some(item) = self.items.get_mut(&number).filter(|item| item.withdrawn.is_none()) {
                 item.withdrawn = Some(self.epoch);
                 self.events.push_back(Event::Changed { number, status: Status::Withdrawn });
@@ -247,6 +256,7 @@ impl Protocol {
         let Some(item) = self.items.get_mut(&number) else { return };
         let is_withdrawn = item.withdrawn.is_some();
         if !is_withdrawn {
+            self.unconfirmed -= item.unconfirmed();
             item.declared = None;
         }
         // The database has lost the history in which the claim was granted: others may have held its locks since.
@@ -288,22 +298,23 @@ impl Protocol {
         self.send_change(Changed::Withdraw(number), String::new(), now);
     }
 
-    /// Ends what has this number, with everything in it.
+    /// Ends what has this number, and then everything in it: a claim that ended with its session was not lost alone.
     fn end(&mut self, number: u64, end: End) {
         let Some(item) = self.items.remove(&number) else { return };
-        for part in item.session.into_iter().flat_map(|session| session.parts) {
-            self.end(part, end.clone());
-        }
+        self.unconfirmed -= item.unconfirmed();
         if let Some(session) = self.session_mut(item.session_number) {
             session.parts.remove(&number);
         }
         let is_lost = item.token.is_some_and(|token| token < self.lost_revision);
-        let end = match end {
+        let status = Status::Ended(match end.clone() {
             End::Lost(LostReason::Forgotten) if item.withdrawn.is_some() && !is_lost => End::Withdrawn,
             End::Lost(LostReason::Ended(ended)) if item.withdrawn.is_some() && is_by_client(&ended) => End::Withdrawn,
             end => end,
-        };
-        self.events.push_back(Event::Changed { number, status: Status::Ended(end) });
+        });
+        self.events.push_back(Event::Changed { number, status });
+        for part in item.session.into_iter().flat_map(|session| session.parts) {
+            self.end(part, end.clone());
+        }
     }
 }
 

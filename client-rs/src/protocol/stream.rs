@@ -7,7 +7,7 @@ use tenure_proto::v1;
 use tenure_proto::v1::change::Kind as Changed;
 use tenure_proto::v1::connect_request::Kind;
 
-use super::{End, Event, Item, Protocol};
+use super::{End, Event, Item, Protocol, Unsent};
 use crate::clock::Moment;
 use crate::error::LostReason;
 
@@ -16,6 +16,9 @@ const CHANGES_PER_MESSAGE: usize = 1_000;
 /// With this many bytes a message is complete. With what is added last it is below the contract's 4 MiB, and however
 /// small its claims are, they have fewer fields than a server accepts in one message.
 const BYTES_PER_MESSAGE: usize = 1 << 20;
+/// The most bytes of declarations that are sent and not confirmed, but for the last one. A Hello repeats them, within the
+/// contract's bound of 1 MiB.
+const UNCONFIRMED_BYTES: usize = 900_000;
 /// The most bytes of a number in a message, and of the tag and the length before a declaration.
 const BYTES_PER_NUMBER: usize = 10;
 
@@ -43,7 +46,12 @@ impl Item {
     /// Whether a Hello states it. What was withdrawn before a server confirmed it is not; what was withdrawn later is,
     /// so that the reason of its end is reported.
     fn is_stated(&self) -> bool {
-        self.withdrawn.is_none() || self.declared.is_none()
+        self.sent.is_some() && (self.withdrawn.is_none() || self.declared.is_none())
+    }
+
+    /// The bytes of its declaration, if that was sent and is not confirmed.
+    pub(super) fn unconfirmed(&self) -> usize {
+        self.declared.as_ref().filter(|_| self.sent.is_some()).map_or(0, Message::encoded_len)
     }
 }
 
@@ -58,9 +66,11 @@ impl Protocol {
         let (asked, is_probed, is_left, bytes) = (None, false, false, 0);
         self.stream = Some(Stream { epoch, hello, connected, outgoing, bytes, asked, is_probed, is_left });
         self.plan_keep_alive(now);
-        for change in self.items.iter().filter_map(|(number, item)| self.unstated(*number, item)).collect::<Vec<_>>() {
-            self.send_change(change, String::new(), now);
+        let withdrawn = self.items.iter().filter(|(_, item)| self.is_withdrawn_again(item)).map(|(number, _)| *number);
+        for number in withdrawn.collect::<Vec<_>>() {
+            self.send_change(Changed::Withdraw(number), String::new(), now);
         }
+        self.send_unsent(now);
         self.epoch
     }
 
@@ -143,14 +153,28 @@ impl Protocol {
         }
     }
 
-    /// The change that a Hello cannot state: that a session which it declares is paused, and what was withdrawn.
-    fn unstated(&self, number: u64, item: &Item) -> Option<Changed> {
-        if item.is_stated() && item.withdrawn.is_some() {
-            let session = self.items.get(&item.session_number).filter(|_| item.session.is_none());
-            return session.is_none_or(|session| session.withdrawn.is_none()).then_some(Changed::Withdraw(number));
+    /// Declares what no server knows yet, as far as the bound on what is unconfirmed allows.
+    pub(super) fn send_unsent(&mut self, now: Moment) {
+        while self.stream.is_some()
+            && self.unconfirmed < UNCONFIRMED_BYTES
+            && let Some(Unsent { numbers, traceparent }) = self.unsent.pop_front()
+        {
+            let mut declarations = Vec::new();
+            for (_, item) in self.items.range_mut(numbers).filter(|(_, item)| item.withdrawn.is_none()) {
+                item.sent = Some(now);
+                self.unconfirmed += item.unconfirmed();
+                item.declared.iter().for_each(|declared| join(&mut declarations, declared, true));
+            }
+            for declaration in declarations {
+                self.send_change(Changed::Declare(declaration), traceparent.clone(), now);
+            }
         }
-        let is_paused = item.session.as_ref().is_some_and(|session| session.paused.is_some());
-        (is_paused && item.withdrawn.is_none() && item.declared.is_some()).then_some(Changed::Pause(number))
+    }
+
+    /// Whether it is withdrawn by a change of its own, after the Hello that states it.
+    fn is_withdrawn_again(&self, item: &Item) -> bool {
+        let session = self.items.get(&item.session_number).filter(|_| item.session.is_none());
+        item.is_stated() && item.withdrawn.is_some() && session.is_none_or(|session| session.withdrawn.is_none())
     }
 
     /// States everything, in parts within the contract's bound.
@@ -159,7 +183,7 @@ impl Protocol {
         let empty = v1::Hello { namespace, client_id, epoch: self.epoch, ..v1::Hello::default() };
         let (mut complete, mut part, mut bytes, mut declaration) = (Vec::new(), empty.clone(), 0, 0);
         for (number, item) in self.items.iter_mut().filter(|(_, item)| item.is_stated()) {
-            (item.was_sent, item.sent) = (true, now);
+            item.sent = Some(now);
             if bytes >= BYTES_PER_MESSAGE {
                 complete.push(v1::Hello { more: true, ..std::mem::replace(&mut part, empty.clone()) });
                 (bytes, declaration) = (0, 0);
@@ -172,16 +196,21 @@ impl Protocol {
                 continue;
             };
             bytes += declared.encoded_len();
-            match part.declared.last_mut().filter(|_| declaration == item.declaration) {
-                Some(last) => {
-                    last.claims.extend_from_slice(&declared.claims);
-                    last.memberships.extend_from_slice(&declared.memberships);
-                }
-                None => part.declared.push(declared.clone()),
-            }
+            join(&mut part.declared, declared, declaration == item.declaration);
             declaration = item.declaration;
         }
         complete.push(part);
         complete
+    }
+}
+
+/// Adds a declaration to the last one, if they were made together.
+fn join(declarations: &mut Vec<v1::Declaration>, declared: &v1::Declaration, is_together: bool) {
+    match declarations.last_mut().filter(|_| is_together) {
+        Some(last) => {
+            last.claims.extend_from_slice(&declared.claims);
+            last.memberships.extend_from_slice(&declared.memberships);
+        }
+        None => declarations.push(declared.clone()),
     }
 }

@@ -48,7 +48,7 @@ struct Driver {
     connect_timeout: Duration,
     shared: Arc<Shared>,
     stream: Option<Stream>,
-    /// The stream before, until the server of the current one has taken over: its end would be a disconnect.
+    /// The last welcomed stream before, until the server of the current one has taken over: its end would be a disconnect.
     before: Option<Stream>,
     dialling: Option<BoxFuture<'static, Result<Dialled>>>,
     next_endpoint: usize,
@@ -60,11 +60,16 @@ struct Driver {
 
 /// Starts the task of a new connection.
 pub(crate) fn start(options: ClientOptions, connector: Arc<dyn Connector>) -> Result<Connection> {
+    let (connection, driver) = new(options, connector)?;
+    drop(connection.runtime.spawn(driver.run()));
+    Ok(connection)
+}
+
+fn new(options: ClientOptions, connector: Arc<dyn Connector>) -> Result<(Connection, Driver)> {
     let servers = options.urls()?;
     let runtime = tokio::runtime::Handle::try_current()
         .map_err(|_| Error::invalid("runtime", "a client is made inside a Tokio runtime"))?;
-    let (connection, shared, wire) =
-        Connection::new(options.namespace, new_client_id(), options.call_timeout, runtime.clone());
+    let (connection, shared, wire) = Connection::new(options.namespace, new_client_id(), options.call_timeout, runtime);
     let driver = Driver {
         next_endpoint: rand::rng().random_range(0..servers.len().max(1)),
         connector,
@@ -78,8 +83,7 @@ pub(crate) fn start(options: ClientOptions, connector: Arc<dyn Connector>) -> Re
         backoff: Backoff::new(FIRST_PAUSE, LONGEST_PAUSE),
         wire,
     };
-    runtime.spawn(driver.run());
-    Ok(connection)
+    Ok((connection, driver))
 }
 
 fn new_client_id() -> String {
@@ -182,14 +186,16 @@ impl Driver {
             Ok(Dialled { endpoint, wire, requests, responses }) => {
                 tracing::info!(endpoint = ?self.servers.get(endpoint), "connected");
                 self.next_endpoint = (endpoint + 1) % self.servers.len();
-                self.welcomed_at = None;
                 let mut table = self.shared.table();
                 // First, because a Hello renews the sessions that are not paused.
                 table.check_progress(now);
                 let epoch = table.protocol.handle_connected(now);
                 table.dispatch(now);
                 drop(table);
-                self.before = self.stream.replace(Stream { epoch, requests, responses });
+                let before = self.stream.replace(Stream { epoch, requests, responses });
+                if self.welcomed_at.take().is_some() {
+                    self.before = before;
+                }
                 drop(self.wire.send_replace(Ok(wire)));
             }
             Err(error) => {
@@ -221,4 +227,49 @@ impl Driver {
 /// The next message, if there is a stream.
 async fn next_response(stream: &mut Option<Stream>) -> Option<Result<Option<v1::ConnectResponse>, Status>> {
     Some(stream.as_mut()?.responses.message().await)
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_proto::codec::Codec;
+    use tonic::body::Body;
+    use tonic::codec::Codec as _;
+
+    use super::*;
+
+    struct Unreachable;
+
+    impl Connector for Unreachable {
+        fn connect(&self, _: &Uri) -> BoxFuture<'static, Result<Wire, String>> {
+            futures::future::pending().boxed()
+        }
+    }
+
+    #[tokio::test]
+    async fn last_welcomed_stream_is_kept_until_the_next_one_is_welcomed() -> Result<()> {
+        let (_connection, mut driver) = new(ClientOptions::default(), Arc::new(Unreachable))?;
+        let connect = |driver: &mut Driver| {
+            let wire = Wire::new(tower::service_fn(|_| futures::future::pending()));
+            let decoder = Codec::<v1::ConnectRequest, v1::ConnectResponse>::default().decoder();
+            let responses = Streaming::new_empty(decoder, Body::empty());
+            driver.dialled(Ok(Dialled { endpoint: 0, wire, requests: mpsc::channel(1).0, responses }));
+        };
+        let welcome = |driver: &mut Driver| {
+            let kind = Some(v1::connect_response::Kind::Welcome(v1::Welcome::default()));
+            driver.received(Ok(Some(v1::ConnectResponse { kind })));
+        };
+        let before = |driver: &Driver| driver.before.as_ref().map(|stream| stream.epoch);
+        connect(&mut driver);
+        welcome(&mut driver);
+        connect(&mut driver);
+        assert_eq!(before(&driver), Some(1));
+        driver.received(Ok(None));
+        assert_eq!(before(&driver), Some(1), "the second stream broke");
+        connect(&mut driver);
+        connect(&mut driver);
+        assert_eq!(before(&driver), Some(1), "two more were never welcomed");
+        welcome(&mut driver);
+        assert_eq!(before(&driver), None);
+        Ok(())
+    }
 }

@@ -22,9 +22,12 @@ fn hello_states_the_known_and_the_declared_in_order() {
 #[test]
 fn lost_hello_is_repeated_with_a_higher_epoch() {
     let mut bench = Bench::new();
-    let session = bench.open();
     bench.connect();
+    let session = bench.open();
+    bench.sent();
+    bench.reconnect();
     let first = bench.hello();
+    assert_eq!(first.declared[0].session, session);
     bench.pass(ms(300));
     bench.reconnect();
     let second = bench.hello();
@@ -95,7 +98,7 @@ fn what_was_never_sent_is_withdrawn_at_once() {
     let session = bench.open();
     let claim = bench.claim(session);
     bench.ask(Changed::Withdraw(session));
-    assert_eq!(bench.ends(), [(claim, End::Withdrawn), (session, End::Withdrawn)]);
+    assert_eq!(bench.ends(), [(session, End::Withdrawn), (claim, End::Withdrawn)]);
     assert!(bench.protocol.items.is_empty());
     bench.connect();
     let hello = bench.hello();
@@ -103,33 +106,40 @@ fn what_was_never_sent_is_withdrawn_at_once() {
 }
 
 #[test]
-fn ten_thousand_claims_are_stated_in_parts_and_confirmed() {
+fn hello_states_no_more_than_servers_accept() {
+    let mut bench = Bench::new();
+    let label = "l".repeat(1_000);
+    for _ in 0..3_000 {
+        let metadata = [("label".to_owned(), label.clone())].into();
+        let open = Some(v1::DeclaredSession { metadata, ..v1::DeclaredSession::default() });
+        bench.ask(Changed::Declare(v1::Declaration { open, ..v1::Declaration::default() }));
+    }
+    bench.connect();
+    let Some(Sent::Hello(hello)) = bench.sent().into_iter().next() else { panic!("no Hello") };
+    assert!(hello.declared.is_empty(), "no server can have received them");
+    let mut opened_by_stream = Vec::new();
+    while opened_by_stream.iter().sum::<usize>() < 3_000 {
+        bench.reconnect();
+        let declared = bench.hello().declared;
+        let bytes: usize = declared.iter().map(Message::encoded_len).sum();
+        assert!(0 < bytes && bytes < 1 << 20, "{bytes}");
+        bench.welcome();
+        bench.states(declared.iter().map(|declared| (declared.session, opened())));
+        opened_by_stream.push(declared.len());
+    }
+    assert_eq!(opened_by_stream.len(), 4, "{opened_by_stream:?}");
+}
+
+#[test]
+fn ten_thousand_claims_are_declared_stated_in_parts_and_ended() {
     let mut bench = Bench::connected();
     let session = bench.session();
-    let label = "l".repeat(1_000);
-    let declaration = || {
-        let metadata = [("label".to_owned(), label.clone())].into();
-        let claims = vec![v1::DeclaredClaim { metadata, ..claim_to("job") }];
-        Changed::Declare(v1::Declaration { session, claims, ..v1::Declaration::default() })
-    };
-    let claims: Vec<u64> = (0..10_000).map(|_| bench.ask(declaration())).collect();
-    let sizes: Vec<usize> = bench
-        .sent()
-        .into_iter()
-        .map(|sent| if let Sent::Changes(changes) = sent { changes.changes.len() } else { 0 })
-        .collect();
+    let claims: Vec<u64> = (0..10_000).map(|_| bench.claim(session)).collect();
+    let mut sizes = Vec::new();
+    let mut count =
+        |sent: Sent| sizes.extend(if let Sent::Changes(sent) = sent { Some(sent.changes.len()) } else { None });
+    bench.sent().into_iter().for_each(&mut count);
     assert_eq!(sizes, [1_000; 10]);
-    bench.reconnect();
-    let hellos: Vec<v1::Hello> = bench
-        .sent()
-        .into_iter()
-        .filter_map(|sent| if let Sent::Hello(part) = sent { Some(part) } else { None })
-        .collect();
-    assert_eq!(hellos.iter().map(|part| part.more).collect::<Vec<_>>(), [true, true, true, false]);
-    assert!(hellos.iter().all(|part| part.epoch == 2 && part.client_id == "client"));
-    let stated = hellos.iter().flat_map(|part| &part.declared).flat_map(|declared| &declared.claims);
-    assert!(stated.map(|claim| claim.number).eq(claims.iter().copied()));
-    bench.welcome();
     bench.states(claims.iter().map(|claim| (*claim, held(*claim))));
     assert_eq!(bench.events().len(), 10_000);
     bench.reconnect();
@@ -141,6 +151,30 @@ fn ten_thousand_claims_are_stated_in_parts_and_confirmed() {
 }
 
 #[test]
+fn hundred_thousand_claims_are_stated_in_parts() {
+    let mut bench = Bench::connected();
+    let session = bench.session();
+    let claims: Vec<u64> = (0..100_000).map(|_| bench.claim(session)).collect();
+    let mut confirmed = 0;
+    while confirmed < claims.len() {
+        let sent = bench.changes().len();
+        assert!(sent > 0, "the rest is never declared");
+        bench.states(claims[confirmed..confirmed + sent].iter().map(|claim| (*claim, held(*claim))));
+        confirmed += sent;
+    }
+    bench.reconnect();
+    let hellos: Vec<v1::Hello> = bench
+        .sent()
+        .into_iter()
+        .filter_map(|sent| if let Sent::Hello(part) = sent { Some(part) } else { None })
+        .collect();
+    assert_eq!(hellos.iter().map(|part| part.more).collect::<Vec<_>>(), [true, false]);
+    assert!(hellos.iter().all(|part| part.epoch == 2 && part.client_id == "client"));
+    let stated = hellos.iter().flat_map(|part| &part.known).copied();
+    assert!(stated.eq([session].into_iter().chain(claims)));
+}
+
+#[test]
 fn superseded_client_loses_everything_and_takes_a_new_id() {
     let mut bench = Bench::connected();
     let session = bench.session();
@@ -149,10 +183,13 @@ fn superseded_client_loses_everything_and_takes_a_new_id() {
     bench.protocol.handle_superseded(bench.epoch - 1, "other".into());
     assert!(bench.events().is_empty(), "that was this client's own doing");
     bench.protocol.handle_superseded(bench.epoch, "other".into());
-    assert_eq!(bench.ends(), [(claim, End::Lost(LostReason::InUse)), (session, End::Lost(LostReason::InUse))]);
+    assert_eq!(bench.ends(), [(session, End::Lost(LostReason::InUse)), (claim, End::Lost(LostReason::InUse))]);
     let next = bench.open();
     assert!(next > claim, "numbers are never used twice");
     bench.connect();
-    let hello = bench.hello();
-    assert_eq!((hello.client_id.as_str(), hello.known, hello.declared[0].session), ("other", vec![], next));
+    let sent = bench.sent();
+    let [Sent::Hello(hello), Sent::Changes(changes)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!((hello.client_id.as_str(), &hello.known, &hello.declared), ("other", &vec![], &vec![]));
+    let Some(Changed::Declare(declared)) = &changes.changes[0].kind else { panic!("{changes:?}") };
+    assert_eq!(declared.session, next);
 }

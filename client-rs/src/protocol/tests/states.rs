@@ -40,7 +40,7 @@ fn rejected_session_ends_with_everything_in_it() {
     let claim = bench.claim(session);
     let refusal = Box::new(v1::Refusal { reason: "INVALID_FIELD".into(), ..v1::Refusal::default() });
     bench.states([(session, state::Kind::Rejected(refusal.clone()))]);
-    assert_eq!(bench.ends(), [(claim, End::Rejected(refusal.clone())), (session, End::Rejected(refusal))]);
+    assert_eq!(bench.ends(), [(session, End::Rejected(refusal.clone())), (claim, End::Rejected(refusal))]);
     let late = bench.claim(session);
     assert_eq!(bench.ends(), [(late, End::Lost(LostReason::Forgotten))]);
 }
@@ -67,11 +67,13 @@ fn withdrawn_session_ends_with_everything_in_it() {
     let claim = bench.hold(session, 7);
     bench.ask(Changed::Withdraw(session));
     bench.ask(Changed::Withdraw(claim));
+    let in_order = [changed(session, Status::Withdrawn), changed(claim, Status::Withdrawn)];
+    assert!(std::iter::from_fn(|| bench.protocol.poll_event()).eq(in_order), "no claim seems to be withdrawn alone");
     assert_eq!(bench.changes(), [Changed::Withdraw(session)]);
     let late = bench.claim(session);
     assert_eq!(bench.ends(), [(late, End::Lost(LostReason::Forgotten))]);
     bench.states([(session, ended(v1::EndReason::Closed))]);
-    assert_eq!(bench.ends(), [(claim, End::Withdrawn), (session, End::Withdrawn)]);
+    assert_eq!(bench.ends(), [(session, End::Withdrawn), (claim, End::Withdrawn)]);
     bench.pass(VALID_FOR * 2);
     assert!(bench.sent().is_empty() && bench.events().is_empty(), "nothing is left to renew");
 }
