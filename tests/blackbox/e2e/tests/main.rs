@@ -20,6 +20,7 @@ mod security_page;
 mod servers;
 mod snippets;
 mod start;
+mod stubs;
 mod systemd;
 mod traces;
 mod upgrade;

@@ -148,7 +148,7 @@ enum Stage {
     Build,
     /// The tests of each part, with real databases.
     Unit,
-    /// The shell snippets of the README and the other pages, against real servers.
+    /// The shell snippets of the README and the other pages, and the contract's program in C++, against real servers.
     Readme,
     /// Tests of real processes.
     E2e,

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use crate::programs::{find, program};
 
 /// A Debian package and a file, usually a program, that it installs.
-const NEEDED: [(&str, &str); 26] = [
+const NEEDED: [(&str, &str); 33] = [
     ("postgresql", "postgres"),
     ("postgresql", "initdb"),
     ("mariadb-server", "mariadbd"),
@@ -28,6 +28,13 @@ const NEEDED: [(&str, &str); 26] = [
     ("prometheus", "promtool"),
     ("openssl", "openssl"),
     ("gcc", "cc"),
+    ("g++", "g++"),
+    ("make", "make"),
+    ("pkg-config", "pkg-config"),
+    ("protobuf-compiler", "protoc"),
+    ("protobuf-compiler-grpc", "grpc_cpp_plugin"),
+    ("libprotobuf-dev", "/usr/include/google/protobuf/message.h"),
+    ("libgrpc++-dev", "/usr/include/grpcpp/grpcpp.h"),
     ("golang-go", "go"),
     ("python3-venv", "python3"),
     ("nodejs", "node"),

@@ -1,4 +1,6 @@
-//! Runs the shell snippets of the README and all other pages as written.
+//! Runs the shell snippets of the README and all other pages as written, and the C++ program of the contract's page.
+
+use std::path::PathBuf;
 
 use crate::apart::Apart;
 use crate::programs::{find, program, root};
@@ -6,7 +8,7 @@ use crate::programs::{find, program, root};
 /// The version of grpcurl for the snippets.
 const GRPCURL: &str = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3";
 
-/// Runs the snippets. Those with grpcurl only if Go is available to install it.
+/// Runs the snippets and the program. Snippets with grpcurl only if Go is available to install it.
 pub fn check() -> anyhow::Result<()> {
     let tools = root().join("target/tools");
     let mut has_grpcurl = tools.join("grpcurl").is_file();
@@ -23,6 +25,15 @@ pub fn check() -> anyhow::Result<()> {
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{path}", tools.display());
     let has_grpcurl = if has_grpcurl { "yes" } else { "no" };
-    let environment = [("PATH", path.as_str()), ("TENURE_E2E_GRPCURL", has_grpcurl)];
-    Apart::build("tests/blackbox/e2e")?.run(&["snippets::", "--ignored"], &environment)
+    let hold = hold()?.display().to_string();
+    let environment = [("PATH", path.as_str()), ("TENURE_E2E_GRPCURL", has_grpcurl), ("TENURE_E2E_HOLD", &hold)];
+    Apart::build("tests/blackbox/e2e")?.run(&["snippets::", "stubs::", "--ignored"], &environment)
+}
+
+/// Builds the C++ program, unless it is up to date, and returns its path.
+fn hold() -> anyhow::Result<PathBuf> {
+    let folder = root().join("target/tools/cpp");
+    let out = format!("OUT={}", folder.display());
+    program("make").args(["-j2", "--directory=proto/examples/cpp", &out]).run()?;
+    Ok(folder.join("hold"))
 }
