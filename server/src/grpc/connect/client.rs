@@ -225,6 +225,7 @@ impl Client {
             return Err(self.closed());
         }
         for (number, _, state) in &taken {
+            commands::note_made(&mut self.in_progress, *number);
             if self.pausing.remove(number) && matches!(state, ItemState::Open { .. }) {
                 // If its time is up already, it needs no pause.
                 let _ = self.namespace.pause(&self.id, *number);

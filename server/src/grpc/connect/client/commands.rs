@@ -1,5 +1,7 @@
 //! The commands of a client's changes: at most so many are in progress, and each is answered in bounded time.
 
+use std::collections::VecDeque;
+
 use opentelemetry::Context;
 use opentelemetry::trace::TraceContextExt;
 use tenure_core::{Absence, Change, Command, Outcome, Rejection};
@@ -27,8 +29,10 @@ pub(super) struct InProgress {
     since: Instant,
     /// The traced change that it is made for.
     call: Context,
-    /// The numbers that it declares.
+    /// The numbers that it declares, without those of which a state was reported: they were made.
     declared: Vec<u64>,
+    /// The greatest number that it or a command before it declares.
+    last: u64,
     /// The numbers that it withdraws.
     withdrawn: Vec<u64>,
 }
@@ -148,7 +152,9 @@ impl Client {
         let (client, epoch, home, connected) = (self.id.clone(), self.epoch, self.server, self.connected);
         let command = Command::Change { client, epoch, home, connected, changes };
         let span = self.namespace.command_span(&call, &command);
-        self.in_progress.push_back(InProgress { tag, since: Instant::now(), call, declared, withdrawn });
+        let before = self.in_progress.back().map_or(0, |command| command.last);
+        let last = declared.last().map_or(before, |last| before.max(*last));
+        self.in_progress.push_back(InProgress { tag, since: Instant::now(), call, declared, last, withdrawn });
         (tag, request(command), span)
     }
 
@@ -171,7 +177,7 @@ impl Client {
         Ok(())
     }
 
-    /// Reports what a command declared as failed. It may have been made, or may yet be, so it is withdrawn.
+    /// Reports what a command declared as failed, unless it was made. It may yet be, so it is withdrawn.
     fn fail_command(&mut self, command: InProgress, rejection: Rejection) {
         let InProgress { declared, withdrawn, .. } = command;
         if matches!(rejection, Rejection::OutcomeUnknown) {
@@ -202,6 +208,16 @@ impl Client {
     }
 }
 
+/// Notes that this number was made, whatever is replied to the command that declares it.
+pub(super) fn note_made(in_progress: &mut VecDeque<InProgress>, number: u64) {
+    let at = in_progress.partition_point(|command| command.last < number);
+    if let Some(command) = in_progress.get_mut(at)
+        && let Ok(at) = command.declared.binary_search(&number)
+    {
+        command.declared.remove(at);
+    }
+}
+
 /// The status of a command, for its trace.
 fn code_of(reply: &Reply) -> Code {
     let rejection = match reply.as_ref().map(|decided| &decided.outcome) {
@@ -213,4 +229,24 @@ fn code_of(reply: &Reply) -> Code {
         Err(rejection) => Some(rejection),
     };
     rejection.map_or(Code::Ok, |rejection| rejected(rejection.clone()).code())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(declared: &[u64], last: u64) -> InProgress {
+        let (declared, withdrawn) = (declared.to_vec(), Vec::new());
+        InProgress { tag: Tag(last), since: Instant::now(), call: Context::new(), declared, last, withdrawn }
+    }
+
+    #[test]
+    fn what_was_made_is_not_reported_as_failed() {
+        let mut in_progress = VecDeque::from([command(&[3, 4], 4), command(&[], 4), command(&[5, 7], 7)]);
+        for number in [1, 4, 5, 6, 8] {
+            note_made(&mut in_progress, number);
+        }
+        let rest: Vec<&[u64]> = in_progress.iter().map(|command| &command.declared[..]).collect();
+        assert_eq!(rest, [&[3][..], &[], &[7]]);
+    }
 }
