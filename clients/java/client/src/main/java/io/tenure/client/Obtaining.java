@@ -115,6 +115,11 @@ final class Obtaining<T> extends CompletableFuture<T> {
             return;
         }
         Status status = declared.presence().status();
+        boolean hasSessionEnded = declared.session().presence().status() instanceof Status.End;
+        if (hasSessionEnded && !(status instanceof Status.End)) {
+            // Its own end follows at once, and has the result.
+            return;
+        }
         Long granted = granted(status);
         LostReason lost = declared.presence().lostReason(Clock.now());
         if (status instanceof Status.Busy end) {
