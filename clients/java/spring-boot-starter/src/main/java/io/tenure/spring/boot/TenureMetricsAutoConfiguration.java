@@ -8,7 +8,11 @@ import org.springframework.context.annotation.Bean;
 
 /** Metrics of annotated methods, where there is Micrometer: see {@link MicrometerObserver}. */
 @AutoConfiguration(
-        afterName = "org.springframework.boot.actuate.autoconfigure.metrics.CompositeMeterRegistryAutoConfiguration")
+        // Where the registry is made: in Spring Boot 4, and in 3. The other name is ignored.
+        afterName = {
+            "org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration",
+            "org.springframework.boot.actuate.autoconfigure.metrics.CompositeMeterRegistryAutoConfiguration"
+        })
 @ConditionalOnClass(MeterRegistry.class)
 @ConditionalOnBean(MeterRegistry.class)
 public class TenureMetricsAutoConfiguration {

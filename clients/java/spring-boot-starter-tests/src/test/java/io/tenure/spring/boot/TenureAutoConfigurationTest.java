@@ -21,8 +21,6 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.springframework.boot.actuate.health.HealthIndicator;
-import org.springframework.boot.actuate.health.Status;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.test.context.FilteredClassLoader;
@@ -174,12 +172,11 @@ class TenureAutoConfigurationTest {
         try (TestServer server = TestServer.start()) {
             contexts.withPropertyValues("tenure.endpoints=" + server.url(), "tenure.call-timeout=60s")
                     .run(context -> {
-                        HealthIndicator health = context.getBean(HealthIndicator.class);
-                        Eventually.holds(
-                                "a server answers", () -> health.health().getStatus() == Status.UP);
+                        assertThat(context).hasSingleBean(Health.INDICATOR);
+                        Eventually.holds("a server answers", () -> "UP".equals(Health.status(context)));
                         server.kill();
                         // With a time-out of its own, which is shorter than that of calls.
-                        assertThat(health.health().getStatus()).isEqualTo(Status.DOWN);
+                        assertThat(Health.status(context)).isEqualTo("DOWN");
                     });
         }
     }
@@ -188,7 +185,7 @@ class TenureAutoConfigurationTest {
     void metricsAndHealthNeedTheirLibraries() {
         contexts.withBean(SimpleMeterRegistry.class).run(context -> assertThat(context.getBean(TenureObserver.class))
                 .isInstanceOf(MicrometerObserver.class));
-        contexts.withClassLoader(new FilteredClassLoader(MeterRegistry.class, HealthIndicator.class))
+        contexts.withClassLoader(new FilteredClassLoader(MeterRegistry.class, Health.INDICATOR))
                 .run(context -> {
                     assertThat(context.getBean(TenureObserver.class)).isSameAs(TenureObserver.NONE);
                     assertThat(context).doesNotHaveBean("tenureHealthIndicator");
