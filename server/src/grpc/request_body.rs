@@ -63,12 +63,20 @@ impl RequestBody {
         if let Some(incomplete) = &mut self.incomplete {
             incomplete.hold(held).map_err(rejected)?;
         }
-        if self.method.is_stream {
-            if held == 0 {
-                (self.until, self.late, self.end) = (None, None, None);
-            } else {
-                self.until.get_or_insert_with(|| Instant::now() + MESSAGE_TIME);
-            }
+        if self.method.is_stream && held <= data.len() {
+            // The message before is complete.
+            (self.until, self.late, self.end) = (None, None, None);
+        }
+        if held > 0 && self.until.is_none() {
+            let until = Instant::now() + MESSAGE_TIME;
+            self.until = Some(until);
+            // A stream is not read, and so not found to be late, while its client reads no responses.
+            self.end = self.account.clone().map(|account| {
+                AbortOnDropHandle::new(tokio::spawn(async move {
+                    sleep_until(until + MESSAGE_TIME).await;
+                    account.close();
+                }))
+            });
         }
         Ok(())
     }
@@ -81,17 +89,6 @@ impl RequestBody {
 
     fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(until) = self.until else { return Poll::Pending };
-        // A stream is not read, and so not found to be late, while its client reads no responses.
-        if self.method.is_stream
-            && self.end.is_none()
-            && let Some(account) = self.account.clone()
-        {
-            let close = async move {
-                sleep_until(until + MESSAGE_TIME).await;
-                account.close();
-            };
-            self.end = Some(AbortOnDropHandle::new(tokio::spawn(close)));
-        }
         self.late.get_or_insert_with(|| Box::pin(sleep_until(until))).as_mut().poll(context)
     }
 }
