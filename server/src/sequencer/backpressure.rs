@@ -12,7 +12,8 @@ use tenure_core::{
 
 use crate::limits;
 
-/// Maximum number of queued commands. The fastest databases commit this many within half a second.
+/// Maximum number of queued commands, of a client's changes each. The fastest databases commit this many within half a
+/// second.
 const QUEUE_LIMIT: usize = 16_384;
 
 /// Size of commands that are or will be queued.
@@ -25,7 +26,7 @@ pub(super) struct Load {
 impl Load {
     pub(super) fn of<'a>(commands: impl IntoIterator<Item = &'a Command>) -> Self {
         commands.into_iter().fold(Self::default(), |load, command| Self {
-            commands: load.commands + 1,
+            commands: load.commands + decisions(command),
             bytes: load.bytes + text_bytes(command),
         })
     }
@@ -63,6 +64,15 @@ impl Backpressure {
     pub(super) fn remove(&self, load: Load) {
         self.0.commands.fetch_sub(load.commands, Ordering::Relaxed);
         self.0.bytes.fetch_sub(load.bytes, Ordering::Relaxed);
+    }
+}
+
+/// The number of decisions that a command takes.
+fn decisions(command: &Command) -> usize {
+    match command {
+        Command::Connect(hello) => 1 + hello.declared.len(),
+        Command::Change { changes, .. } => changes.len(),
+        _ => 1,
     }
 }
 
@@ -144,6 +154,12 @@ mod tests {
         assert!(bytes(vec![declare("a")]) > bytes(vec![Change::Withdraw(1)]));
         assert_eq!(bytes(vec![declare("abcd")]), bytes(vec![declare("a")]) + 3);
         assert_eq!(bytes(vec![Change::Withdraw(1), Change::Withdraw(2)]), 2 * bytes(vec![Change::Withdraw(1)]));
+    }
+
+    #[test]
+    fn each_change_counts() {
+        let load = Load::of([&change(vec![declare("a"), Change::Withdraw(2), Change::Withdraw(3)]), &close("ann")]);
+        assert_eq!(load.commands, 4);
     }
 
     #[test]
