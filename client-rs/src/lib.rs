@@ -44,12 +44,15 @@
 //! drains, or is silent for a part of the TTL, the client fails over to the next one, with its sessions, holds, tokens
 //! and places in queues.
 //!
-//! # Traces
+//! # Features
 //!
-//! Opening a session, acquiring, releasing and each plain call is a span of `tracing`. With the cargo feature `otel`
-//! (default: off) the traces of plain calls, and of what is declared and withdrawn on the stream, continue at the server:
-//! the current context of OpenTelemetry is sent, which is the span's own if `tracing-opentelemetry` exports it, or that
-//! of the surrounding program. What a Hello states again is in no trace.
+//! `tls` (default: on) connects to `https://` endpoints, by rustls with the CAs of the system. Without it they are
+//! rejected as invalid.
+//!
+//! `otel` (default: off) continues traces at the server: those of plain calls, and of what is declared and withdrawn on
+//! the stream. The current context of OpenTelemetry is sent, which is that of the surrounding program, or of the span's
+//! own if `tracing-opentelemetry` exports it: opening a session, acquiring, releasing and each plain call is a span of
+//! `tracing`. What a Hello states again is in no trace.
 
 mod backoff;
 mod calls;

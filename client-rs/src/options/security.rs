@@ -9,10 +9,14 @@ use derive_setters::Setters;
 use http::header::AUTHORIZATION;
 use http::{HeaderValue, Request};
 use tonic::body::Body;
-use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
+#[cfg(feature = "tls")]
+use tonic::transport::{Certificate, ClientTlsConfig, Identity};
+use tonic::transport::{Endpoint, Uri};
 
 use super::ClientOptions;
 use crate::error::{Error, Result};
+
+const NO_TLS: &str = "https:// needs the cargo feature \"tls\" of tenure-client";
 
 /// The settings of TLS and credentials. Files are read for each connection, so that they may be replaced.
 #[doc(hidden)]
@@ -70,6 +74,9 @@ impl Security {
             return Err(Error::invalid(field, format!("would go to {server} in the clear: use https://")));
         }
         let is_encrypted = servers.iter().any(|server| server.scheme_str() == Some("https"));
+        if is_encrypted && cfg!(not(feature = "tls")) {
+            return Err(Error::invalid("endpoints", NO_TLS));
+        }
         for (field, file) in [
             ("ca_cert", &self.ca_cert),
             ("client_cert", &self.client_cert),
@@ -91,9 +98,17 @@ impl Security {
     /// If it is not usable, with the reason.
     pub fn endpoint(&self, server: &Uri) -> std::result::Result<Endpoint, String> {
         let endpoint = Endpoint::from(server.clone());
-        if server.scheme_str() != Some("https") {
-            return Ok(endpoint);
-        }
+        if server.scheme_str() == Some("https") { self.encrypted(endpoint) } else { Ok(endpoint) }
+    }
+
+    #[cfg(not(feature = "tls"))]
+    #[allow(clippy::unused_self, reason = "as with the feature")]
+    fn encrypted(&self, _: Endpoint) -> std::result::Result<Endpoint, String> {
+        Err(NO_TLS.to_owned())
+    }
+
+    #[cfg(feature = "tls")]
+    fn encrypted(&self, endpoint: Endpoint) -> std::result::Result<Endpoint, String> {
         let mut tls = ClientTlsConfig::new();
         tls = match &self.ca_cert {
             Some(file) => tls.ca_certificate(Certificate::from_pem(read(file)?)),

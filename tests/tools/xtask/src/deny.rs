@@ -2,13 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::ensure;
+
 use crate::programs::{Program, cargo, find, program, root};
 
 /// The version to install if it is missing.
 const VERSION: &str = "0.20.2";
 
-/// Checks licences, bans and sources, and known vulnerabilities if the advisory database is available.
+/// Checks that the Rust client can be used without TLS, licences, bans and sources, and known vulnerabilities if the
+/// advisory database is available.
 pub fn check() -> anyhow::Result<()> {
+    let without_tls = ["--locked", "--package", "tenure-client", "--no-default-features"];
+    cargo(&["check"]).args(without_tls).run()?;
+    let tree = cargo(&["tree", "--edges", "normal", "--prefix", "none"]).args(without_tls).output()?;
+    ensure!(!tree.contains("rustls"), "tenure-client depends on rustls without its feature \"tls\":\n{tree}");
     let deny = provide()?;
     run(&deny, &["check", "licenses", "bans", "sources"]).run()?;
     match run(&deny, &["fetch", "db"]).run() {
