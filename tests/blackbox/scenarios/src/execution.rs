@@ -279,7 +279,7 @@ impl Execution<'_> {
             (FaultKind::KillClient, Some(participant)) => participant.driver.kill().await,
             (FaultKind::FreezeClient, Some(participant)) => participant.driver.freeze().await?,
             (FaultKind::ThawClient, Some(participant)) => participant.driver.thaw(),
-            (FaultKind::Cut, Some(participant)) => participant.cut(fault.how),
+            (FaultKind::Cut, Some(participant)) => participant.cut(fault.how, fault.scope)?,
             (FaultKind::Heal, Some(participant)) => participant.heal(),
             (kind, participant) if kind.affects_a_server() => {
                 let server = match (fault.server, participant) {

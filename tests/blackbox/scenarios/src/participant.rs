@@ -15,7 +15,7 @@ use crate::driver::Driver;
 use crate::drivers::Drivers;
 use crate::matcher::Stored;
 use crate::relay::Relay;
-use crate::step::Cut;
+use crate::step::{Cut, Scope};
 
 /// The time limit of a driver's start and of its connection to a server, which is slow in some languages.
 pub(crate) const START: Duration = Duration::from_secs(60);
@@ -111,8 +111,11 @@ impl Participant {
         Ok(())
     }
 
-    pub(crate) fn cut(&self, how: Cut) {
-        self.relays.iter().for_each(|relay| relay.cut(how));
+    pub(crate) fn cut(&self, how: Cut, scope: Scope) -> anyhow::Result<()> {
+        let only = if scope == Scope::Current { Some(self.server()?) } else { None };
+        let relays = self.relays.iter().enumerate().filter(|(server, _)| only.is_none_or(|only| only == *server));
+        relays.for_each(|(_, relay)| relay.cut(how));
+        Ok(())
     }
 
     pub(crate) fn heal(&self) {

@@ -134,25 +134,27 @@ async fn relay(
     let mut closed = disruption.clone();
     tokio::select! {
         () = async { tokio::join!(
-            forward(from_client, to_server, disruption.clone(), || {}),
-            forward(from_server, to_client, disruption, on_traffic),
+            forward(from_client, to_server, disruption.clone(), &[Cut::Hold], || {}),
+            forward(from_server, to_client, disruption, &[Cut::Hold, Cut::HoldReplies], on_traffic),
         ); } => {}
         _ = closed.wait_for(|disruption| *disruption == Some(Cut::Close)) => {}
     }
     connections.lock().remove(&number);
 }
 
-/// Relays one direction until its end. Held back data is delivered later, in order, and so is the end.
+/// Relays one direction until its end. What one of the `holds` holds back is delivered later, in order, and so is the
+/// end.
 async fn forward(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
     mut disruption: watch::Receiver<Disruption>,
+    holds: &[Cut],
     on_traffic: impl Fn(),
 ) {
     let mut piece = vec![0; PIECE];
     loop {
         let length = from.read(&mut piece).await.unwrap_or(0);
-        if disruption.wait_for(|disruption| *disruption != Some(Cut::Hold)).await.is_err() {
+        if disruption.wait_for(|disruption| !disruption.is_some_and(|cut| holds.contains(&cut))).await.is_err() {
             return;
         }
         if length == 0 || to.write_all(&piece[..length]).await.is_err() {
@@ -207,6 +209,22 @@ mod tests {
         assert!(early.is_err(), "data was delivered: {early:?}");
         relay.heal();
         assert_eq!(answer(&mut connection).await, Some(2));
+    }
+
+    #[tokio::test]
+    async fn replies_alone_are_held_back() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let relay = Relay::start(listener.local_addr().unwrap().port()).await.unwrap();
+        let mut client = connect(&relay).await;
+        let (mut server, _) = listener.accept().await.unwrap();
+        relay.cut(Cut::HoldReplies);
+        client.write_u8(1).await.unwrap();
+        assert_eq!(answer(&mut server).await, Some(1));
+        server.write_u8(2).await.unwrap();
+        let early = tokio::time::timeout(Duration::from_millis(100), client.read_u8()).await;
+        assert!(early.is_err(), "data was delivered: {early:?}");
+        relay.heal();
+        assert_eq!(answer(&mut client).await, Some(2));
     }
 
     #[tokio::test]

@@ -164,6 +164,9 @@ pub struct Fault {
     /// How a network is cut.
     #[serde(default)]
     pub how: Cut,
+    /// Which part of it is cut.
+    #[serde(default)]
+    pub scope: Scope,
 }
 
 /// The kind of a fault, or of its end.
@@ -186,7 +189,7 @@ pub enum FaultKind {
     StopServer,
     /// Restarts a server that was killed or stopped.
     StartServer,
-    /// Cuts the network between a client and all servers.
+    /// Cuts the network between a client and servers.
     Cut,
     /// Restores the network.
     Heal,
@@ -213,8 +216,21 @@ pub enum Cut {
     /// Data is held back.
     #[default]
     Hold,
+    /// Data from servers is held back.
+    HoldReplies,
     /// Connections are closed, and new ones fail.
     Close,
+}
+
+/// Which part of a client's network is cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// That to all servers.
+    #[default]
+    All,
+    /// That to the server which it is connected to.
+    Current,
 }
 
 /// Checks the next events of a watch, in one or several items.
