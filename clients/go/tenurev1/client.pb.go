@@ -991,6 +991,53 @@ func (x *Welcome) GetLostRevision() uint64 {
 	return 0
 }
 
+// The server is going away.
+type GoingAway struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How long the server still accepts renewals, if there are other live servers that the client can connect to; if
+	// there are none, the server ends at once. It rejects further streams, and what is declared (DRAINING).
+	Grace         *durationpb.Duration `protobuf:"bytes,1,opt,name=grace,proto3" json:"grace,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GoingAway) Reset() {
+	*x = GoingAway{}
+	mi := &file_tenure_v1_client_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GoingAway) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GoingAway) ProtoMessage() {}
+
+func (x *GoingAway) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_client_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GoingAway.ProtoReflect.Descriptor instead.
+func (*GoingAway) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_client_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *GoingAway) GetGrace() *durationpb.Duration {
+	if x != nil {
+		return x.Grace
+	}
+	return nil
+}
+
 // The client was renewed.
 type KeptAlive struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1003,7 +1050,7 @@ type KeptAlive struct {
 
 func (x *KeptAlive) Reset() {
 	*x = KeptAlive{}
-	mi := &file_tenure_v1_client_proto_msgTypes[11]
+	mi := &file_tenure_v1_client_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1015,7 +1062,7 @@ func (x *KeptAlive) String() string {
 func (*KeptAlive) ProtoMessage() {}
 
 func (x *KeptAlive) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_client_proto_msgTypes[11]
+	mi := &file_tenure_v1_client_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1028,7 +1075,7 @@ func (x *KeptAlive) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptAlive.ProtoReflect.Descriptor instead.
 func (*KeptAlive) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_client_proto_rawDescGZIP(), []int{11}
+	return file_tenure_v1_client_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *KeptAlive) GetNumber() uint64 {
@@ -1049,7 +1096,7 @@ type States struct {
 
 func (x *States) Reset() {
 	*x = States{}
-	mi := &file_tenure_v1_client_proto_msgTypes[12]
+	mi := &file_tenure_v1_client_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1061,7 +1108,7 @@ func (x *States) String() string {
 func (*States) ProtoMessage() {}
 
 func (x *States) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_client_proto_msgTypes[12]
+	mi := &file_tenure_v1_client_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1074,7 +1121,7 @@ func (x *States) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use States.ProtoReflect.Descriptor instead.
 func (*States) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_client_proto_rawDescGZIP(), []int{12}
+	return file_tenure_v1_client_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *States) GetStates() []*State {
@@ -1107,7 +1154,7 @@ type State struct {
 
 func (x *State) Reset() {
 	*x = State{}
-	mi := &file_tenure_v1_client_proto_msgTypes[13]
+	mi := &file_tenure_v1_client_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1166,7 @@ func (x *State) String() string {
 func (*State) ProtoMessage() {}
 
 func (x *State) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_client_proto_msgTypes[13]
+	mi := &file_tenure_v1_client_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1179,7 @@ func (x *State) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use State.ProtoReflect.Descriptor instead.
 func (*State) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_client_proto_rawDescGZIP(), []int{13}
+	return file_tenure_v1_client_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *State) GetNumber() uint64 {
@@ -1287,7 +1334,7 @@ type OpenState struct {
 
 func (x *OpenState) Reset() {
 	*x = OpenState{}
-	mi := &file_tenure_v1_client_proto_msgTypes[14]
+	mi := &file_tenure_v1_client_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1346,7 @@ func (x *OpenState) String() string {
 func (*OpenState) ProtoMessage() {}
 
 func (x *OpenState) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_client_proto_msgTypes[14]
+	mi := &file_tenure_v1_client_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1359,7 @@ func (x *OpenState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenState.ProtoReflect.Descriptor instead.
 func (*OpenState) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_client_proto_rawDescGZIP(), []int{14}
+	return file_tenure_v1_client_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *OpenState) GetSessionId() string {
@@ -1361,7 +1408,7 @@ type WaitingState struct {
 
 func (x *WaitingState) Reset() {
 	*x = WaitingState{}
-	mi := &file_tenure_v1_client_proto_msgTypes[15]
+	mi := &file_tenure_v1_client_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1420,7 @@ func (x *WaitingState) String() string {
 func (*WaitingState) ProtoMessage() {}
 
 func (x *WaitingState) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_client_proto_msgTypes[15]
+	mi := &file_tenure_v1_client_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1433,7 @@ func (x *WaitingState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingState.ProtoReflect.Descriptor instead.
 func (*WaitingState) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_client_proto_rawDescGZIP(), []int{15}
+	return file_tenure_v1_client_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *WaitingState) GetHolder() *Claim {
@@ -1409,7 +1456,7 @@ type HeldState struct {
 
 func (x *HeldState) Reset() {
 	*x = HeldState{}
-	mi := &file_tenure_v1_client_proto_msgTypes[16]
+	mi := &file_tenure_v1_client_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1421,7 +1468,7 @@ func (x *HeldState) String() string {
 func (*HeldState) ProtoMessage() {}
 
 func (x *HeldState) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_client_proto_msgTypes[16]
+	mi := &file_tenure_v1_client_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1434,7 +1481,7 @@ func (x *HeldState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldState.ProtoReflect.Descriptor instead.
 func (*HeldState) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_client_proto_rawDescGZIP(), []int{16}
+	return file_tenure_v1_client_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *HeldState) GetToken() uint64 {
@@ -1462,7 +1509,7 @@ type JoinedState struct {
 
 func (x *JoinedState) Reset() {
 	*x = JoinedState{}
-	mi := &file_tenure_v1_client_proto_msgTypes[17]
+	mi := &file_tenure_v1_client_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1474,7 +1521,7 @@ func (x *JoinedState) String() string {
 func (*JoinedState) ProtoMessage() {}
 
 func (x *JoinedState) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_client_proto_msgTypes[17]
+	mi := &file_tenure_v1_client_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1487,7 +1534,7 @@ func (x *JoinedState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinedState.ProtoReflect.Descriptor instead.
 func (*JoinedState) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_client_proto_rawDescGZIP(), []int{17}
+	return file_tenure_v1_client_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *JoinedState) GetMember() uint64 {
@@ -1512,7 +1559,7 @@ type EndedState struct {
 
 func (x *EndedState) Reset() {
 	*x = EndedState{}
-	mi := &file_tenure_v1_client_proto_msgTypes[18]
+	mi := &file_tenure_v1_client_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1524,7 +1571,7 @@ func (x *EndedState) String() string {
 func (*EndedState) ProtoMessage() {}
 
 func (x *EndedState) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_client_proto_msgTypes[18]
+	mi := &file_tenure_v1_client_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1537,7 +1584,7 @@ func (x *EndedState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndedState.ProtoReflect.Descriptor instead.
 func (*EndedState) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_client_proto_rawDescGZIP(), []int{18}
+	return file_tenure_v1_client_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *EndedState) GetReason() EndReason {
@@ -1572,7 +1619,7 @@ type BusyState struct {
 
 func (x *BusyState) Reset() {
 	*x = BusyState{}
-	mi := &file_tenure_v1_client_proto_msgTypes[19]
+	mi := &file_tenure_v1_client_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1584,7 +1631,7 @@ func (x *BusyState) String() string {
 func (*BusyState) ProtoMessage() {}
 
 func (x *BusyState) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_client_proto_msgTypes[19]
+	mi := &file_tenure_v1_client_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1597,7 +1644,7 @@ func (x *BusyState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BusyState.ProtoReflect.Descriptor instead.
 func (*BusyState) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_client_proto_rawDescGZIP(), []int{19}
+	return file_tenure_v1_client_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BusyState) GetHolder() *Claim {
@@ -1611,7 +1658,7 @@ var File_tenure_v1_client_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_client_proto_rawDesc = "" +
 	"\n" +
-	"\x16tenure/v1/client.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17tenure/v1/session.proto\x1a\x16tenure/v1/stream.proto\"\xa9\x01\n" +
+	"\x16tenure/v1/client.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17tenure/v1/session.proto\"\xa9\x01\n" +
 	"\x0eConnectRequest\x12(\n" +
 	"\x05hello\x18\x01 \x01(\v2\x10.tenure.v1.HelloH\x00R\x05hello\x125\n" +
 	"\n" +
@@ -1683,7 +1730,9 @@ const file_tenure_v1_client_proto_rawDesc = "" +
 	"\aWelcome\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\x04R\x06server\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12#\n" +
-	"\rlost_revision\x18\x03 \x01(\x04R\flostRevision\"#\n" +
+	"\rlost_revision\x18\x03 \x01(\x04R\flostRevision\"<\n" +
+	"\tGoingAway\x12/\n" +
+	"\x05grace\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x05grace\"#\n" +
 	"\tKeptAlive\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\"2\n" +
 	"\x06States\x12(\n" +
@@ -1720,10 +1769,9 @@ const file_tenure_v1_client_proto_rawDesc = "" +
 	"\boperator\x18\x02 \x01(\tR\boperator\x12\x12\n" +
 	"\x04note\x18\x03 \x01(\tR\x04note\"5\n" +
 	"\tBusyState\x12(\n" +
-	"\x06holder\x18\x01 \x01(\v2\x10.tenure.v1.ClaimR\x06holder2\x98\x01\n" +
+	"\x06holder\x18\x01 \x01(\v2\x10.tenure.v1.ClaimR\x06holder2U\n" +
 	"\rClientService\x12D\n" +
-	"\aConnect\x12\x19.tenure.v1.ConnectRequest\x1a\x1a.tenure.v1.ConnectResponse(\x010\x01\x12A\n" +
-	"\x06Stream\x12\x18.tenure.v1.StreamRequest\x1a\x19.tenure.v1.StreamResponse(\x010\x01B\x94\x01\n" +
+	"\aConnect\x12\x19.tenure.v1.ConnectRequest\x1a\x1a.tenure.v1.ConnectResponse(\x010\x01B\x94\x01\n" +
 	"\rcom.tenure.v1B\vClientProtoP\x01Z1github.com/tenure-lock/tenure/clients/go/tenurev1\xa2\x02\x03TXX\xaa\x02\tTenure.V1\xca\x02\tTenure\\V1\xe2\x02\x15Tenure\\V1\\GPBMetadata\xea\x02\n" +
 	"Tenure::V1b\x06proto3"
 
@@ -1739,7 +1787,7 @@ func file_tenure_v1_client_proto_rawDescGZIP() []byte {
 	return file_tenure_v1_client_proto_rawDescData
 }
 
-var file_tenure_v1_client_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_tenure_v1_client_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_tenure_v1_client_proto_goTypes = []any{
 	(*ConnectRequest)(nil),      // 0: tenure.v1.ConnectRequest
 	(*Hello)(nil),               // 1: tenure.v1.Hello
@@ -1752,27 +1800,25 @@ var file_tenure_v1_client_proto_goTypes = []any{
 	(*DeclaredMembership)(nil),  // 8: tenure.v1.DeclaredMembership
 	(*ConnectResponse)(nil),     // 9: tenure.v1.ConnectResponse
 	(*Welcome)(nil),             // 10: tenure.v1.Welcome
-	(*KeptAlive)(nil),           // 11: tenure.v1.KeptAlive
-	(*States)(nil),              // 12: tenure.v1.States
-	(*State)(nil),               // 13: tenure.v1.State
-	(*OpenState)(nil),           // 14: tenure.v1.OpenState
-	(*WaitingState)(nil),        // 15: tenure.v1.WaitingState
-	(*HeldState)(nil),           // 16: tenure.v1.HeldState
-	(*JoinedState)(nil),         // 17: tenure.v1.JoinedState
-	(*EndedState)(nil),          // 18: tenure.v1.EndedState
-	(*BusyState)(nil),           // 19: tenure.v1.BusyState
-	nil,                         // 20: tenure.v1.DeclaredSession.MetadataEntry
-	nil,                         // 21: tenure.v1.DeclaredClaim.MetadataEntry
-	nil,                         // 22: tenure.v1.DeclaredMembership.MetadataEntry
-	(*durationpb.Duration)(nil), // 23: google.protobuf.Duration
-	(Mode)(0),                   // 24: tenure.v1.Mode
-	(*GoingAway)(nil),           // 25: tenure.v1.GoingAway
+	(*GoingAway)(nil),           // 11: tenure.v1.GoingAway
+	(*KeptAlive)(nil),           // 12: tenure.v1.KeptAlive
+	(*States)(nil),              // 13: tenure.v1.States
+	(*State)(nil),               // 14: tenure.v1.State
+	(*OpenState)(nil),           // 15: tenure.v1.OpenState
+	(*WaitingState)(nil),        // 16: tenure.v1.WaitingState
+	(*HeldState)(nil),           // 17: tenure.v1.HeldState
+	(*JoinedState)(nil),         // 18: tenure.v1.JoinedState
+	(*EndedState)(nil),          // 19: tenure.v1.EndedState
+	(*BusyState)(nil),           // 20: tenure.v1.BusyState
+	nil,                         // 21: tenure.v1.DeclaredSession.MetadataEntry
+	nil,                         // 22: tenure.v1.DeclaredClaim.MetadataEntry
+	nil,                         // 23: tenure.v1.DeclaredMembership.MetadataEntry
+	(*durationpb.Duration)(nil), // 24: google.protobuf.Duration
+	(Mode)(0),                   // 25: tenure.v1.Mode
 	(*Refusal)(nil),             // 26: tenure.v1.Refusal
 	(*Claim)(nil),               // 27: tenure.v1.Claim
 	(*PendingTransfer)(nil),     // 28: tenure.v1.PendingTransfer
 	(EndReason)(0),              // 29: tenure.v1.EndReason
-	(*StreamRequest)(nil),       // 30: tenure.v1.StreamRequest
-	(*StreamResponse)(nil),      // 31: tenure.v1.StreamResponse
 }
 var file_tenure_v1_client_proto_depIdxs = []int32{
 	1,  // 0: tenure.v1.ConnectRequest.hello:type_name -> tenure.v1.Hello
@@ -1784,41 +1830,40 @@ var file_tenure_v1_client_proto_depIdxs = []int32{
 	6,  // 6: tenure.v1.Declaration.open:type_name -> tenure.v1.DeclaredSession
 	7,  // 7: tenure.v1.Declaration.claims:type_name -> tenure.v1.DeclaredClaim
 	8,  // 8: tenure.v1.Declaration.memberships:type_name -> tenure.v1.DeclaredMembership
-	23, // 9: tenure.v1.DeclaredSession.ttl:type_name -> google.protobuf.Duration
-	23, // 10: tenure.v1.DeclaredSession.disconnect_grace:type_name -> google.protobuf.Duration
-	20, // 11: tenure.v1.DeclaredSession.metadata:type_name -> tenure.v1.DeclaredSession.MetadataEntry
-	24, // 12: tenure.v1.DeclaredClaim.mode:type_name -> tenure.v1.Mode
-	23, // 13: tenure.v1.DeclaredClaim.min_hold:type_name -> google.protobuf.Duration
-	21, // 14: tenure.v1.DeclaredClaim.metadata:type_name -> tenure.v1.DeclaredClaim.MetadataEntry
-	22, // 15: tenure.v1.DeclaredMembership.metadata:type_name -> tenure.v1.DeclaredMembership.MetadataEntry
+	24, // 9: tenure.v1.DeclaredSession.ttl:type_name -> google.protobuf.Duration
+	24, // 10: tenure.v1.DeclaredSession.disconnect_grace:type_name -> google.protobuf.Duration
+	21, // 11: tenure.v1.DeclaredSession.metadata:type_name -> tenure.v1.DeclaredSession.MetadataEntry
+	25, // 12: tenure.v1.DeclaredClaim.mode:type_name -> tenure.v1.Mode
+	24, // 13: tenure.v1.DeclaredClaim.min_hold:type_name -> google.protobuf.Duration
+	22, // 14: tenure.v1.DeclaredClaim.metadata:type_name -> tenure.v1.DeclaredClaim.MetadataEntry
+	23, // 15: tenure.v1.DeclaredMembership.metadata:type_name -> tenure.v1.DeclaredMembership.MetadataEntry
 	10, // 16: tenure.v1.ConnectResponse.welcome:type_name -> tenure.v1.Welcome
-	11, // 17: tenure.v1.ConnectResponse.kept_alive:type_name -> tenure.v1.KeptAlive
-	12, // 18: tenure.v1.ConnectResponse.states:type_name -> tenure.v1.States
-	25, // 19: tenure.v1.ConnectResponse.going_away:type_name -> tenure.v1.GoingAway
-	13, // 20: tenure.v1.States.states:type_name -> tenure.v1.State
-	14, // 21: tenure.v1.State.open:type_name -> tenure.v1.OpenState
-	15, // 22: tenure.v1.State.waiting:type_name -> tenure.v1.WaitingState
-	16, // 23: tenure.v1.State.held:type_name -> tenure.v1.HeldState
-	17, // 24: tenure.v1.State.joined:type_name -> tenure.v1.JoinedState
-	18, // 25: tenure.v1.State.ended:type_name -> tenure.v1.EndedState
-	19, // 26: tenure.v1.State.busy:type_name -> tenure.v1.BusyState
-	26, // 27: tenure.v1.State.rejected:type_name -> tenure.v1.Refusal
-	23, // 28: tenure.v1.OpenState.renew_after:type_name -> google.protobuf.Duration
-	23, // 29: tenure.v1.OpenState.warn_after:type_name -> google.protobuf.Duration
-	23, // 30: tenure.v1.OpenState.valid_for:type_name -> google.protobuf.Duration
-	27, // 31: tenure.v1.WaitingState.holder:type_name -> tenure.v1.Claim
-	28, // 32: tenure.v1.HeldState.transfer:type_name -> tenure.v1.PendingTransfer
-	29, // 33: tenure.v1.EndedState.reason:type_name -> tenure.v1.EndReason
-	27, // 34: tenure.v1.BusyState.holder:type_name -> tenure.v1.Claim
-	0,  // 35: tenure.v1.ClientService.Connect:input_type -> tenure.v1.ConnectRequest
-	30, // 36: tenure.v1.ClientService.Stream:input_type -> tenure.v1.StreamRequest
+	12, // 17: tenure.v1.ConnectResponse.kept_alive:type_name -> tenure.v1.KeptAlive
+	13, // 18: tenure.v1.ConnectResponse.states:type_name -> tenure.v1.States
+	11, // 19: tenure.v1.ConnectResponse.going_away:type_name -> tenure.v1.GoingAway
+	24, // 20: tenure.v1.GoingAway.grace:type_name -> google.protobuf.Duration
+	14, // 21: tenure.v1.States.states:type_name -> tenure.v1.State
+	15, // 22: tenure.v1.State.open:type_name -> tenure.v1.OpenState
+	16, // 23: tenure.v1.State.waiting:type_name -> tenure.v1.WaitingState
+	17, // 24: tenure.v1.State.held:type_name -> tenure.v1.HeldState
+	18, // 25: tenure.v1.State.joined:type_name -> tenure.v1.JoinedState
+	19, // 26: tenure.v1.State.ended:type_name -> tenure.v1.EndedState
+	20, // 27: tenure.v1.State.busy:type_name -> tenure.v1.BusyState
+	26, // 28: tenure.v1.State.rejected:type_name -> tenure.v1.Refusal
+	24, // 29: tenure.v1.OpenState.renew_after:type_name -> google.protobuf.Duration
+	24, // 30: tenure.v1.OpenState.warn_after:type_name -> google.protobuf.Duration
+	24, // 31: tenure.v1.OpenState.valid_for:type_name -> google.protobuf.Duration
+	27, // 32: tenure.v1.WaitingState.holder:type_name -> tenure.v1.Claim
+	28, // 33: tenure.v1.HeldState.transfer:type_name -> tenure.v1.PendingTransfer
+	29, // 34: tenure.v1.EndedState.reason:type_name -> tenure.v1.EndReason
+	27, // 35: tenure.v1.BusyState.holder:type_name -> tenure.v1.Claim
+	0,  // 36: tenure.v1.ClientService.Connect:input_type -> tenure.v1.ConnectRequest
 	9,  // 37: tenure.v1.ClientService.Connect:output_type -> tenure.v1.ConnectResponse
-	31, // 38: tenure.v1.ClientService.Stream:output_type -> tenure.v1.StreamResponse
-	37, // [37:39] is the sub-list for method output_type
-	35, // [35:37] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	37, // [37:38] is the sub-list for method output_type
+	36, // [36:37] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_client_proto_init() }
@@ -1827,7 +1872,6 @@ func file_tenure_v1_client_proto_init() {
 		return
 	}
 	file_tenure_v1_session_proto_init()
-	file_tenure_v1_stream_proto_init()
 	file_tenure_v1_client_proto_msgTypes[0].OneofWrappers = []any{
 		(*ConnectRequest_Hello)(nil),
 		(*ConnectRequest_KeepAlive)(nil),
@@ -1845,7 +1889,7 @@ func file_tenure_v1_client_proto_init() {
 		(*ConnectResponse_States)(nil),
 		(*ConnectResponse_GoingAway)(nil),
 	}
-	file_tenure_v1_client_proto_msgTypes[13].OneofWrappers = []any{
+	file_tenure_v1_client_proto_msgTypes[14].OneofWrappers = []any{
 		(*State_Open)(nil),
 		(*State_Waiting)(nil),
 		(*State_Held)(nil),
@@ -1860,7 +1904,7 @@ func file_tenure_v1_client_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_client_proto_rawDesc), len(file_tenure_v1_client_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

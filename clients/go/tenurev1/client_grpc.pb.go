@@ -20,14 +20,13 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	ClientService_Connect_FullMethodName = "/tenure.v1.ClientService/Connect"
-	ClientService_Stream_FullMethodName  = "/tenure.v1.ClientService/Stream"
 )
 
 // ClientServiceClient is the client API for ClientService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// The streams of client libraries.
+// The stream of client libraries.
 type ClientServiceClient interface {
 	// Connects a client: one program, which declares what it wants to have (sessions, claims to locks, memberships of
 	// groups) and receives the state of each of them whenever that changes.
@@ -40,12 +39,9 @@ type ClientServiceClient interface {
 	// ends if it has not connected again within the server's reattach time (5 s).
 	//
 	// Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
-	// Plain calls that claim something in a session that was declared, attach it or renew it are rejected
-	// (SESSION_IN_USE). Any caller with the right may close it.
+	// Plain calls that claim something in a session that was declared, or renew it, are rejected (SESSION_IN_USE). Any
+	// caller with the right may close it.
 	Connect(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ConnectRequest, ConnectResponse], error)
-	// Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
-	// with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
-	Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamRequest, StreamResponse], error)
 }
 
 type clientServiceClient struct {
@@ -69,24 +65,11 @@ func (c *clientServiceClient) Connect(ctx context.Context, opts ...grpc.CallOpti
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ClientService_ConnectClient = grpc.BidiStreamingClient[ConnectRequest, ConnectResponse]
 
-func (c *clientServiceClient) Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamRequest, StreamResponse], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &ClientService_ServiceDesc.Streams[1], ClientService_Stream_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[StreamRequest, StreamResponse]{ClientStream: stream}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type ClientService_StreamClient = grpc.BidiStreamingClient[StreamRequest, StreamResponse]
-
 // ClientServiceServer is the server API for ClientService service.
 // All implementations must embed UnimplementedClientServiceServer
 // for forward compatibility.
 //
-// The streams of client libraries.
+// The stream of client libraries.
 type ClientServiceServer interface {
 	// Connects a client: one program, which declares what it wants to have (sessions, claims to locks, memberships of
 	// groups) and receives the state of each of them whenever that changes.
@@ -99,12 +82,9 @@ type ClientServiceServer interface {
 	// ends if it has not connected again within the server's reattach time (5 s).
 	//
 	// Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
-	// Plain calls that claim something in a session that was declared, attach it or renew it are rejected
-	// (SESSION_IN_USE). Any caller with the right may close it.
+	// Plain calls that claim something in a session that was declared, or renew it, are rejected (SESSION_IN_USE). Any
+	// caller with the right may close it.
 	Connect(grpc.BidiStreamingServer[ConnectRequest, ConnectResponse]) error
-	// Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
-	// with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
-	Stream(grpc.BidiStreamingServer[StreamRequest, StreamResponse]) error
 	mustEmbedUnimplementedClientServiceServer()
 }
 
@@ -117,9 +97,6 @@ type UnimplementedClientServiceServer struct{}
 
 func (UnimplementedClientServiceServer) Connect(grpc.BidiStreamingServer[ConnectRequest, ConnectResponse]) error {
 	return status.Error(codes.Unimplemented, "method Connect not implemented")
-}
-func (UnimplementedClientServiceServer) Stream(grpc.BidiStreamingServer[StreamRequest, StreamResponse]) error {
-	return status.Error(codes.Unimplemented, "method Stream not implemented")
 }
 func (UnimplementedClientServiceServer) mustEmbedUnimplementedClientServiceServer() {}
 func (UnimplementedClientServiceServer) testEmbeddedByValue()                       {}
@@ -149,13 +126,6 @@ func _ClientService_Connect_Handler(srv interface{}, stream grpc.ServerStream) e
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ClientService_ConnectServer = grpc.BidiStreamingServer[ConnectRequest, ConnectResponse]
 
-func _ClientService_Stream_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(ClientServiceServer).Stream(&grpc.GenericServerStream[StreamRequest, StreamResponse]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type ClientService_StreamServer = grpc.BidiStreamingServer[StreamRequest, StreamResponse]
-
 // ClientService_ServiceDesc is the grpc.ServiceDesc for ClientService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -167,12 +137,6 @@ var ClientService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Connect",
 			Handler:       _ClientService_Connect_Handler,
-			ServerStreams: true,
-			ClientStreams: true,
-		},
-		{
-			StreamName:    "Stream",
-			Handler:       _ClientService_Stream_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
 		},

@@ -21,8 +21,9 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Why a call was rejected. google.rpc.ErrorInfo.reason has the name without its prefix, with the domain "tenure" and
-// the metadata named below. Callers decide by the reason, never by the text of the message.
+// Why a call was rejected. The trailer "tenure-reason" has the name without its prefix. So has google.rpc.ErrorInfo in
+// the trailer "grpc-status-details-bin", with the domain "tenure" and the metadata named below. Callers decide by the
+// reason, never by the text of the message.
 type ErrorReason int32
 
 const (
@@ -75,94 +76,85 @@ const (
 	// be released first.
 	// Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
 	ErrorReason_ERROR_REASON_LIMIT_REACHED ErrorReason = 12
-	// The session is not attached to this stream, or was attached elsewhere in the meantime. FAILED_PRECONDITION: attach
-	// it.
-	// Metadata: "session_id". Example: {"session_id": "worker-7"}.
-	ErrorReason_ERROR_REASON_NOT_ATTACHED ErrorReason = 13
 	// The database did not reply in time, so it is unknown whether the change was made. UNAVAILABLE, with
 	// google.rpc.RetryInfo: retry; repeating a request is safe if it names the session.
 	// Metadata: none.
-	ErrorReason_ERROR_REASON_OUTCOME_UNKNOWN ErrorReason = 14
+	ErrorReason_ERROR_REASON_OUTCOME_UNKNOWN ErrorReason = 13
 	// The limit stated by the caller differs from the lock's limit, or the caller requests more permits than the limit.
 	// FAILED_PRECONDITION.
 	// Metadata: "name", "limit" (the lock's), "asked". Example: {"name": "db", "limit": "5", "asked": "3"}.
-	ErrorReason_ERROR_REASON_LIMIT_MISMATCH ErrorReason = 15
+	ErrorReason_ERROR_REASON_LIMIT_MISMATCH ErrorReason = 14
 	// Permits were requested without a limit, for a lock that has none. FAILED_PRECONDITION.
 	// Metadata: "name". Example: {"name": "db"}.
-	ErrorReason_ERROR_REASON_LIMIT_UNKNOWN ErrorReason = 16
+	ErrorReason_ERROR_REASON_LIMIT_UNKNOWN ErrorReason = 15
 	// The hold cannot be handed over: the lock has no holder or several, no waiter could follow, or the hold has a
 	// minimum. FAILED_PRECONDITION.
 	// Metadata: "name", "obstacle" (NOT_HELD, SEVERAL_HOLDERS, NO_WAITER, NOT_WAITING or MIN_HOLD).
 	// Example: {"name": "leader", "obstacle": "NO_WAITER"}.
-	ErrorReason_ERROR_REASON_TRANSFER_IMPOSSIBLE ErrorReason = 17
+	ErrorReason_ERROR_REASON_TRANSFER_IMPOSSIBLE ErrorReason = 16
 	// The holder has already been asked to hand over to another waiter. FAILED_PRECONDITION: retry later.
 	// Metadata: "name", "token". Example: {"name": "leader", "token": "41"}.
-	ErrorReason_ERROR_REASON_TRANSFER_PENDING ErrorReason = 18
+	ErrorReason_ERROR_REASON_TRANSFER_PENDING ErrorReason = 17
 	// The holder did not stop in time, and keeps the hold; or its hold ended in another way in the meantime. ABORTED.
 	// Metadata: "name", "token". Example: {"name": "leader", "token": "41"}.
-	ErrorReason_ERROR_REASON_TRANSFER_NOT_CONFIRMED ErrorReason = 19
+	ErrorReason_ERROR_REASON_TRANSFER_NOT_CONFIRMED ErrorReason = 18
 	// The session does not lead the group, or not with this token: a leader whose session has ended is no longer the
 	// leader, even after it has joined again. FAILED_PRECONDITION.
 	// Metadata: "group", "session_id", "token", "leader" (the session that leads, absent if there is no leader).
 	// Example: {"group": "throughput", "session_id": "worker-7", "token": "41", "leader": "worker-3"}.
-	ErrorReason_ERROR_REASON_NOT_LEADER ErrorReason = 20
+	ErrorReason_ERROR_REASON_NOT_LEADER ErrorReason = 19
 	// The group has changed since the assignments were computed. ABORTED: compute them again.
 	// Metadata: "group", "membership_revision", "config_revision" (the current revisions).
 	// Example: {"group": "throughput", "membership_revision": "44", "config_revision": "12"}.
-	ErrorReason_ERROR_REASON_STALE_ASSIGNMENT ErrorReason = 21
+	ErrorReason_ERROR_REASON_STALE_ASSIGNMENT ErrorReason = 20
 	// The current config is not the expected one. ABORTED: read it, and decide again.
 	// Metadata: "group", "config_revision" (of the current config; "0" if there is none).
 	// Example: {"group": "throughput", "config_revision": "12"}.
-	ErrorReason_ERROR_REASON_CONFIG_CONFLICT ErrorReason = 22
+	ErrorReason_ERROR_REASON_CONFIG_CONFLICT ErrorReason = 21
 	// The session is not a member of the group, and did not leave it recently. FAILED_PRECONDITION.
 	// Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
-	ErrorReason_ERROR_REASON_NOT_MEMBER ErrorReason = 23
+	ErrorReason_ERROR_REASON_NOT_MEMBER ErrorReason = 22
 	// This server is overloaded, or the caller exceeds its request rate. An overloaded server rejects calls that would
 	// add load (acquire, open, join), and nothing was changed; renewals, and calls that release something, are still
 	// accepted. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: retry later.
 	// Metadata: none, or "limit" and "bound" of the request rate.
-	ErrorReason_ERROR_REASON_OVERLOADED ErrorReason = 24
-	// The session has since been attached by a request with a higher count: this request is late. FAILED_PRECONDITION: if
-	// it is not late, continue counting from there.
-	// Metadata: "session_id", "attachment" (the highest count recorded for the session).
-	// Example: {"session_id": "worker-7", "attachment": "4"}.
-	ErrorReason_ERROR_REASON_LATE_ATTACHMENT ErrorReason = 25
+	ErrorReason_ERROR_REASON_OVERLOADED ErrorReason = 23
 	// The caller is not authenticated. UNAUTHENTICATED: present a client certificate, or a token in the header
 	// "authorization: Bearer TOKEN".
 	// Metadata: "rule": credentials-required, bearer-token, known-token, token-algorithm, token-extension, token-key,
 	// token-signature, token-issuer, token-audience, token-time, token-subject, certificate-name or certificate-valid.
 	// Example: {"rule": "known-token"}.
-	ErrorReason_ERROR_REASON_UNAUTHENTICATED ErrorReason = 26
+	ErrorReason_ERROR_REASON_UNAUTHENTICATED ErrorReason = 24
 	// The caller is not permitted to do this. PERMISSION_DENIED.
 	// Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name" (the name concerned; a prefix ends
 	// with a *; empty: any name) and "namespace"; or session-owner, with "session_id": the session was opened by another
 	// caller; or client-owner, with "client_id": the client has connected as another caller.
 	// Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
-	ErrorReason_ERROR_REASON_PERMISSION_DENIED ErrorReason = 27
-	// Another program has opened the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or retry
+	ErrorReason_ERROR_REASON_PERMISSION_DENIED ErrorReason = 25
+	// A client has declared the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or retry
 	// when that session has ended; if its program is gone, it ends within its TTL or disconnect grace.
 	// Metadata: "session_id". Example: {"session_id": "pod-0"}.
-	ErrorReason_ERROR_REASON_SESSION_IN_USE ErrorReason = 28
+	ErrorReason_ERROR_REASON_SESSION_IN_USE ErrorReason = 26
 	// A CancelAcquire for these names, or a CloseSession, has overtaken the call, and nothing was changed. ABORTED: retry
 	// if the locks are still wanted.
 	// Metadata: "session_id". Example: {"session_id": "worker-7"}.
-	ErrorReason_ERROR_REASON_ACQUIRE_CANCELLED ErrorReason = 29
+	ErrorReason_ERROR_REASON_ACQUIRE_CANCELLED ErrorReason = 27
 	// The session of the given opened_revision has ended, and another one of the same id is open. FAILED_PRECONDITION.
 	// Metadata: "session_id", "opened_revision" (of the open session).
 	// Example: {"session_id": "worker-7", "opened_revision": "41"}.
-	ErrorReason_ERROR_REASON_SESSION_REOPENED ErrorReason = 30
+	ErrorReason_ERROR_REASON_SESSION_REOPENED ErrorReason = 28
 	// A deadline passed before the reply: that of the call (grpc-timeout), or the server's for the message of a call
 	// (10 s). The call may have taken effect. DEADLINE_EXCEEDED: retry with more time; repeating a request is safe if it
 	// names the session.
 	// Metadata: none.
-	ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED ErrorReason = 31
+	ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED ErrorReason = 29
 	// The client has connected again since, with a higher epoch, or has ended. FAILED_PRECONDITION: if it did not, another
 	// program uses its id; take a new one.
 	// Metadata: "client_id". Example: {"client_id": "5e8c1f1a90b24c3f"}.
-	ErrorReason_ERROR_REASON_CLIENT_SUPERSEDED ErrorReason = 32
+	ErrorReason_ERROR_REASON_CLIENT_SUPERSEDED ErrorReason = 30
 	// The session is a member of the group already, by another membership. FAILED_PRECONDITION.
 	// Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
-	ErrorReason_ERROR_REASON_MEMBERSHIP_OVERLAP ErrorReason = 33
+	ErrorReason_ERROR_REASON_MEMBERSHIP_OVERLAP ErrorReason = 31
 )
 
 // Enum value maps for ErrorReason.
@@ -181,27 +173,25 @@ var (
 		10: "ERROR_REASON_LEASE_LOST",
 		11: "ERROR_REASON_DRAINING",
 		12: "ERROR_REASON_LIMIT_REACHED",
-		13: "ERROR_REASON_NOT_ATTACHED",
-		14: "ERROR_REASON_OUTCOME_UNKNOWN",
-		15: "ERROR_REASON_LIMIT_MISMATCH",
-		16: "ERROR_REASON_LIMIT_UNKNOWN",
-		17: "ERROR_REASON_TRANSFER_IMPOSSIBLE",
-		18: "ERROR_REASON_TRANSFER_PENDING",
-		19: "ERROR_REASON_TRANSFER_NOT_CONFIRMED",
-		20: "ERROR_REASON_NOT_LEADER",
-		21: "ERROR_REASON_STALE_ASSIGNMENT",
-		22: "ERROR_REASON_CONFIG_CONFLICT",
-		23: "ERROR_REASON_NOT_MEMBER",
-		24: "ERROR_REASON_OVERLOADED",
-		25: "ERROR_REASON_LATE_ATTACHMENT",
-		26: "ERROR_REASON_UNAUTHENTICATED",
-		27: "ERROR_REASON_PERMISSION_DENIED",
-		28: "ERROR_REASON_SESSION_IN_USE",
-		29: "ERROR_REASON_ACQUIRE_CANCELLED",
-		30: "ERROR_REASON_SESSION_REOPENED",
-		31: "ERROR_REASON_DEADLINE_EXCEEDED",
-		32: "ERROR_REASON_CLIENT_SUPERSEDED",
-		33: "ERROR_REASON_MEMBERSHIP_OVERLAP",
+		13: "ERROR_REASON_OUTCOME_UNKNOWN",
+		14: "ERROR_REASON_LIMIT_MISMATCH",
+		15: "ERROR_REASON_LIMIT_UNKNOWN",
+		16: "ERROR_REASON_TRANSFER_IMPOSSIBLE",
+		17: "ERROR_REASON_TRANSFER_PENDING",
+		18: "ERROR_REASON_TRANSFER_NOT_CONFIRMED",
+		19: "ERROR_REASON_NOT_LEADER",
+		20: "ERROR_REASON_STALE_ASSIGNMENT",
+		21: "ERROR_REASON_CONFIG_CONFLICT",
+		22: "ERROR_REASON_NOT_MEMBER",
+		23: "ERROR_REASON_OVERLOADED",
+		24: "ERROR_REASON_UNAUTHENTICATED",
+		25: "ERROR_REASON_PERMISSION_DENIED",
+		26: "ERROR_REASON_SESSION_IN_USE",
+		27: "ERROR_REASON_ACQUIRE_CANCELLED",
+		28: "ERROR_REASON_SESSION_REOPENED",
+		29: "ERROR_REASON_DEADLINE_EXCEEDED",
+		30: "ERROR_REASON_CLIENT_SUPERSEDED",
+		31: "ERROR_REASON_MEMBERSHIP_OVERLAP",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":            0,
@@ -217,27 +207,25 @@ var (
 		"ERROR_REASON_LEASE_LOST":             10,
 		"ERROR_REASON_DRAINING":               11,
 		"ERROR_REASON_LIMIT_REACHED":          12,
-		"ERROR_REASON_NOT_ATTACHED":           13,
-		"ERROR_REASON_OUTCOME_UNKNOWN":        14,
-		"ERROR_REASON_LIMIT_MISMATCH":         15,
-		"ERROR_REASON_LIMIT_UNKNOWN":          16,
-		"ERROR_REASON_TRANSFER_IMPOSSIBLE":    17,
-		"ERROR_REASON_TRANSFER_PENDING":       18,
-		"ERROR_REASON_TRANSFER_NOT_CONFIRMED": 19,
-		"ERROR_REASON_NOT_LEADER":             20,
-		"ERROR_REASON_STALE_ASSIGNMENT":       21,
-		"ERROR_REASON_CONFIG_CONFLICT":        22,
-		"ERROR_REASON_NOT_MEMBER":             23,
-		"ERROR_REASON_OVERLOADED":             24,
-		"ERROR_REASON_LATE_ATTACHMENT":        25,
-		"ERROR_REASON_UNAUTHENTICATED":        26,
-		"ERROR_REASON_PERMISSION_DENIED":      27,
-		"ERROR_REASON_SESSION_IN_USE":         28,
-		"ERROR_REASON_ACQUIRE_CANCELLED":      29,
-		"ERROR_REASON_SESSION_REOPENED":       30,
-		"ERROR_REASON_DEADLINE_EXCEEDED":      31,
-		"ERROR_REASON_CLIENT_SUPERSEDED":      32,
-		"ERROR_REASON_MEMBERSHIP_OVERLAP":     33,
+		"ERROR_REASON_OUTCOME_UNKNOWN":        13,
+		"ERROR_REASON_LIMIT_MISMATCH":         14,
+		"ERROR_REASON_LIMIT_UNKNOWN":          15,
+		"ERROR_REASON_TRANSFER_IMPOSSIBLE":    16,
+		"ERROR_REASON_TRANSFER_PENDING":       17,
+		"ERROR_REASON_TRANSFER_NOT_CONFIRMED": 18,
+		"ERROR_REASON_NOT_LEADER":             19,
+		"ERROR_REASON_STALE_ASSIGNMENT":       20,
+		"ERROR_REASON_CONFIG_CONFLICT":        21,
+		"ERROR_REASON_NOT_MEMBER":             22,
+		"ERROR_REASON_OVERLOADED":             23,
+		"ERROR_REASON_UNAUTHENTICATED":        24,
+		"ERROR_REASON_PERMISSION_DENIED":      25,
+		"ERROR_REASON_SESSION_IN_USE":         26,
+		"ERROR_REASON_ACQUIRE_CANCELLED":      27,
+		"ERROR_REASON_SESSION_REOPENED":       28,
+		"ERROR_REASON_DEADLINE_EXCEEDED":      29,
+		"ERROR_REASON_CLIENT_SUPERSEDED":      30,
+		"ERROR_REASON_MEMBERSHIP_OVERLAP":     31,
 	}
 )
 
@@ -272,7 +260,7 @@ var File_tenure_v1_error_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_error_proto_rawDesc = "" +
 	"\n" +
-	"\x15tenure/v1/error.proto\x12\ttenure.v1*\xf1\b\n" +
+	"\x15tenure/v1/error.proto\x12\ttenure.v1*\xb0\b\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12\"\n" +
@@ -287,28 +275,26 @@ const file_tenure_v1_error_proto_rawDesc = "" +
 	"\x17ERROR_REASON_LEASE_LOST\x10\n" +
 	"\x12\x19\n" +
 	"\x15ERROR_REASON_DRAINING\x10\v\x12\x1e\n" +
-	"\x1aERROR_REASON_LIMIT_REACHED\x10\f\x12\x1d\n" +
-	"\x19ERROR_REASON_NOT_ATTACHED\x10\r\x12 \n" +
-	"\x1cERROR_REASON_OUTCOME_UNKNOWN\x10\x0e\x12\x1f\n" +
-	"\x1bERROR_REASON_LIMIT_MISMATCH\x10\x0f\x12\x1e\n" +
-	"\x1aERROR_REASON_LIMIT_UNKNOWN\x10\x10\x12$\n" +
-	" ERROR_REASON_TRANSFER_IMPOSSIBLE\x10\x11\x12!\n" +
-	"\x1dERROR_REASON_TRANSFER_PENDING\x10\x12\x12'\n" +
-	"#ERROR_REASON_TRANSFER_NOT_CONFIRMED\x10\x13\x12\x1b\n" +
-	"\x17ERROR_REASON_NOT_LEADER\x10\x14\x12!\n" +
-	"\x1dERROR_REASON_STALE_ASSIGNMENT\x10\x15\x12 \n" +
-	"\x1cERROR_REASON_CONFIG_CONFLICT\x10\x16\x12\x1b\n" +
-	"\x17ERROR_REASON_NOT_MEMBER\x10\x17\x12\x1b\n" +
-	"\x17ERROR_REASON_OVERLOADED\x10\x18\x12 \n" +
-	"\x1cERROR_REASON_LATE_ATTACHMENT\x10\x19\x12 \n" +
-	"\x1cERROR_REASON_UNAUTHENTICATED\x10\x1a\x12\"\n" +
-	"\x1eERROR_REASON_PERMISSION_DENIED\x10\x1b\x12\x1f\n" +
-	"\x1bERROR_REASON_SESSION_IN_USE\x10\x1c\x12\"\n" +
-	"\x1eERROR_REASON_ACQUIRE_CANCELLED\x10\x1d\x12!\n" +
-	"\x1dERROR_REASON_SESSION_REOPENED\x10\x1e\x12\"\n" +
-	"\x1eERROR_REASON_DEADLINE_EXCEEDED\x10\x1f\x12\"\n" +
-	"\x1eERROR_REASON_CLIENT_SUPERSEDED\x10 \x12#\n" +
-	"\x1fERROR_REASON_MEMBERSHIP_OVERLAP\x10!B\x93\x01\n" +
+	"\x1aERROR_REASON_LIMIT_REACHED\x10\f\x12 \n" +
+	"\x1cERROR_REASON_OUTCOME_UNKNOWN\x10\r\x12\x1f\n" +
+	"\x1bERROR_REASON_LIMIT_MISMATCH\x10\x0e\x12\x1e\n" +
+	"\x1aERROR_REASON_LIMIT_UNKNOWN\x10\x0f\x12$\n" +
+	" ERROR_REASON_TRANSFER_IMPOSSIBLE\x10\x10\x12!\n" +
+	"\x1dERROR_REASON_TRANSFER_PENDING\x10\x11\x12'\n" +
+	"#ERROR_REASON_TRANSFER_NOT_CONFIRMED\x10\x12\x12\x1b\n" +
+	"\x17ERROR_REASON_NOT_LEADER\x10\x13\x12!\n" +
+	"\x1dERROR_REASON_STALE_ASSIGNMENT\x10\x14\x12 \n" +
+	"\x1cERROR_REASON_CONFIG_CONFLICT\x10\x15\x12\x1b\n" +
+	"\x17ERROR_REASON_NOT_MEMBER\x10\x16\x12\x1b\n" +
+	"\x17ERROR_REASON_OVERLOADED\x10\x17\x12 \n" +
+	"\x1cERROR_REASON_UNAUTHENTICATED\x10\x18\x12\"\n" +
+	"\x1eERROR_REASON_PERMISSION_DENIED\x10\x19\x12\x1f\n" +
+	"\x1bERROR_REASON_SESSION_IN_USE\x10\x1a\x12\"\n" +
+	"\x1eERROR_REASON_ACQUIRE_CANCELLED\x10\x1b\x12!\n" +
+	"\x1dERROR_REASON_SESSION_REOPENED\x10\x1c\x12\"\n" +
+	"\x1eERROR_REASON_DEADLINE_EXCEEDED\x10\x1d\x12\"\n" +
+	"\x1eERROR_REASON_CLIENT_SUPERSEDED\x10\x1e\x12#\n" +
+	"\x1fERROR_REASON_MEMBERSHIP_OVERLAP\x10\x1fB\x93\x01\n" +
 	"\rcom.tenure.v1B\n" +
 	"ErrorProtoP\x01Z1github.com/tenure-lock/tenure/clients/go/tenurev1\xa2\x02\x03TXX\xaa\x02\tTenure.V1\xca\x02\tTenure\\V1\xe2\x02\x15Tenure\\V1\\GPBMetadata\xea\x02\n" +
 	"Tenure::V1b\x06proto3"

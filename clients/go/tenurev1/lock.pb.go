@@ -263,21 +263,17 @@ type AcquireRequest struct {
 	// The minimum time after the grant during which these locks are not granted again, even if they are released earlier
 	// or the session ends. Counted by the session's home, and restarted when the home changes. At most 24 h. Default: 0.
 	MinHold *durationpb.Duration `protobuf:"bytes,9,opt,name=min_hold,json=minHold,proto3" json:"min_hold,omitempty"`
-	// How long the session outlives its ClientService stream, as in OpenSessionRequest: 100 ms to the ttl. It is set
-	// together with the ttl, and must be unset without one. Default (unset): none if a ttl is given, else the value of
-	// the open session.
-	DisconnectGrace *durationpb.Duration `protobuf:"bytes,10,opt,name=disconnect_grace,json=disconnectGrace,proto3" json:"disconnect_grace,omitempty"`
 	// Which claims may share the locks. Default: MODE_EXCLUSIVE.
-	Mode Mode `protobuf:"varint,11,opt,name=mode,proto3,enum=tenure.v1.Mode" json:"mode,omitempty"`
+	Mode Mode `protobuf:"varint,10,opt,name=mode,proto3,enum=tenure.v1.Mode" json:"mode,omitempty"`
 	// The number of permits of each lock, with MODE_PERMITS: 0 to 1000000, at most the limit. Default (0): 1.
-	Permits uint32 `protobuf:"varint,12,opt,name=permits,proto3" json:"permits,omitempty"`
+	Permits uint32 `protobuf:"varint,11,opt,name=permits,proto3" json:"permits,omitempty"`
 	// The limit of permits of each lock that may be held at once, with MODE_PERMITS: 0 to 1000000. Rejected if the lock
 	// has another limit. Default (0): the lock's own limit; rejected if it has none.
-	Limit uint32 `protobuf:"varint,13,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit uint32 `protobuf:"varint,12,opt,name=limit,proto3" json:"limit,omitempty"`
 	// The opened_revision of the session that the caller means. If set, no session is opened, and the call is rejected if
 	// that session has ended, even if another session of the same id is open by now (SESSION_REOPENED). A caller with
 	// other holds in the session thus detects their end. At most 2^63 - 1. Default (0): the session that has the id.
-	OpenedRevision uint64 `protobuf:"varint,14,opt,name=opened_revision,json=openedRevision,proto3" json:"opened_revision,omitempty"`
+	OpenedRevision uint64 `protobuf:"varint,13,opt,name=opened_revision,json=openedRevision,proto3" json:"opened_revision,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -375,13 +371,6 @@ func (x *AcquireRequest) GetMinHold() *durationpb.Duration {
 	return nil
 }
 
-func (x *AcquireRequest) GetDisconnectGrace() *durationpb.Duration {
-	if x != nil {
-		return x.DisconnectGrace
-	}
-	return nil
-}
-
 func (x *AcquireRequest) GetMode() Mode {
 	if x != nil {
 		return x.Mode
@@ -417,21 +406,18 @@ type AcquireResponse struct {
 	Acquired bool `protobuf:"varint,1,opt,name=acquired,proto3" json:"acquired,omitempty"`
 	// The fencing token of the hold, to be sent with every write that the lock protects. 0 if not acquired.
 	Token uint64 `protobuf:"varint,2,opt,name=token,proto3" json:"token,omitempty"`
-	// The session of the request, with its id if the server generated it. On a ClientService stream, empty if the lock
-	// was acquired and the command had no ttl: the command's id identifies the request there.
+	// The session of the request, with its id if the server generated it.
 	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The session lives at least this long, counted from when the request was sent. Unset if the lock was acquired after
 	// a wait (renew to learn it), and if the session is not open.
 	Ttl *durationpb.Duration `protobuf:"bytes,4,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// The session's claim. Unset if the wait ended without a grant, and on a ClientService stream where session_id is
-	// empty.
+	// The session's claim. Unset if the wait ended without a grant.
 	Claim *Claim `protobuf:"bytes,5,opt,name=claim,proto3" json:"claim,omitempty"`
 	// If not acquired: the claim that holds, or waits ahead for, the first of the names that was not free.
 	Holder *Claim `protobuf:"bytes,6,opt,name=holder,proto3" json:"holder,omitempty"`
 	// The namespace's revision at which the reply was valid.
 	Revision uint64 `protobuf:"varint,7,opt,name=revision,proto3" json:"revision,omitempty"`
-	// The opened_revision of the session of the request. 0 if the session is not open, and on a ClientService stream
-	// where session_id is empty.
+	// The opened_revision of the session of the request. 0 if the session is not open.
 	OpenedRevision uint64 `protobuf:"varint,8,opt,name=opened_revision,json=openedRevision,proto3" json:"opened_revision,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -1828,7 +1814,7 @@ const file_tenure_v1_lock_proto_rawDesc = "" +
 	"\apreempt\x18\x02 \x01(\v2\x12.tenure.v1.PreemptR\apreempt\"q\n" +
 	"\aPreempt\x125\n" +
 	"\bsettling\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\bsettling\x12/\n" +
-	"\x05drain\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05drain\"\xed\x04\n" +
+	"\x05drain\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05drain\"\xa7\x04\n" +
 	"\x0eAcquireRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05names\x18\x02 \x03(\tR\x05names\x12\x1d\n" +
@@ -1839,13 +1825,12 @@ const file_tenure_v1_lock_proto_rawDesc = "" +
 	"\bpriority\x18\x06 \x01(\x05R\bpriority\x12\x14\n" +
 	"\x05owner\x18\a \x01(\tR\x05owner\x12C\n" +
 	"\bmetadata\x18\b \x03(\v2'.tenure.v1.AcquireRequest.MetadataEntryR\bmetadata\x124\n" +
-	"\bmin_hold\x18\t \x01(\v2\x19.google.protobuf.DurationR\aminHold\x12D\n" +
-	"\x10disconnect_grace\x18\n" +
-	" \x01(\v2\x19.google.protobuf.DurationR\x0fdisconnectGrace\x12#\n" +
-	"\x04mode\x18\v \x01(\x0e2\x0f.tenure.v1.ModeR\x04mode\x12\x18\n" +
-	"\apermits\x18\f \x01(\rR\apermits\x12\x14\n" +
-	"\x05limit\x18\r \x01(\rR\x05limit\x12'\n" +
-	"\x0fopened_revision\x18\x0e \x01(\x04R\x0eopenedRevision\x1a;\n" +
+	"\bmin_hold\x18\t \x01(\v2\x19.google.protobuf.DurationR\aminHold\x12#\n" +
+	"\x04mode\x18\n" +
+	" \x01(\x0e2\x0f.tenure.v1.ModeR\x04mode\x12\x18\n" +
+	"\apermits\x18\v \x01(\rR\apermits\x12\x14\n" +
+	"\x05limit\x18\f \x01(\rR\x05limit\x12'\n" +
+	"\x0fopened_revision\x18\r \x01(\x04R\x0eopenedRevision\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa6\x02\n" +
@@ -2025,51 +2010,50 @@ var file_tenure_v1_lock_proto_depIdxs = []int32{
 	27, // 7: tenure.v1.AcquireRequest.wait:type_name -> google.protobuf.Duration
 	24, // 8: tenure.v1.AcquireRequest.metadata:type_name -> tenure.v1.AcquireRequest.MetadataEntry
 	27, // 9: tenure.v1.AcquireRequest.min_hold:type_name -> google.protobuf.Duration
-	27, // 10: tenure.v1.AcquireRequest.disconnect_grace:type_name -> google.protobuf.Duration
-	28, // 11: tenure.v1.AcquireRequest.mode:type_name -> tenure.v1.Mode
-	27, // 12: tenure.v1.AcquireResponse.ttl:type_name -> google.protobuf.Duration
-	26, // 13: tenure.v1.AcquireResponse.claim:type_name -> tenure.v1.Claim
-	26, // 14: tenure.v1.AcquireResponse.holder:type_name -> tenure.v1.Claim
-	0,  // 15: tenure.v1.GetLockResponse.lock:type_name -> tenure.v1.Lock
-	0,  // 16: tenure.v1.ListLocksResponse.locks:type_name -> tenure.v1.Lock
-	26, // 17: tenure.v1.EvictResponse.evicted:type_name -> tenure.v1.Claim
-	27, // 18: tenure.v1.TransferRequest.drain:type_name -> google.protobuf.Duration
-	26, // 19: tenure.v1.TransferResponse.claim:type_name -> tenure.v1.Claim
-	26, // 20: tenure.v1.TransferResponse.previous:type_name -> tenure.v1.Claim
-	25, // 21: tenure.v1.UpdateClaimRequest.metadata:type_name -> tenure.v1.UpdateClaimRequest.MetadataEntry
-	26, // 22: tenure.v1.UpdateClaimResponse.claim:type_name -> tenure.v1.Claim
-	1,  // 23: tenure.v1.ConfigureLockRequest.settings:type_name -> tenure.v1.LockSettings
-	0,  // 24: tenure.v1.ConfigureLockResponse.lock:type_name -> tenure.v1.Lock
-	23, // 25: tenure.v1.ListBlockedResponse.blocked:type_name -> tenure.v1.BlockedClaim
-	26, // 26: tenure.v1.BlockedClaim.claim:type_name -> tenure.v1.Claim
-	26, // 27: tenure.v1.BlockedClaim.blocked_by:type_name -> tenure.v1.Claim
-	3,  // 28: tenure.v1.LockService.Acquire:input_type -> tenure.v1.AcquireRequest
-	5,  // 29: tenure.v1.LockService.Release:input_type -> tenure.v1.ReleaseRequest
-	7,  // 30: tenure.v1.LockService.CancelAcquire:input_type -> tenure.v1.CancelAcquireRequest
-	9,  // 31: tenure.v1.LockService.GetLock:input_type -> tenure.v1.GetLockRequest
-	11, // 32: tenure.v1.LockService.ListLocks:input_type -> tenure.v1.ListLocksRequest
-	13, // 33: tenure.v1.LockService.Evict:input_type -> tenure.v1.EvictRequest
-	15, // 34: tenure.v1.LockService.Transfer:input_type -> tenure.v1.TransferRequest
-	17, // 35: tenure.v1.LockService.UpdateClaim:input_type -> tenure.v1.UpdateClaimRequest
-	19, // 36: tenure.v1.LockService.ConfigureLock:input_type -> tenure.v1.ConfigureLockRequest
-	21, // 37: tenure.v1.LockService.ListBlocked:input_type -> tenure.v1.ListBlockedRequest
-	29, // 38: tenure.v1.LockService.ListHistory:input_type -> tenure.v1.ListHistoryRequest
-	4,  // 39: tenure.v1.LockService.Acquire:output_type -> tenure.v1.AcquireResponse
-	6,  // 40: tenure.v1.LockService.Release:output_type -> tenure.v1.ReleaseResponse
-	8,  // 41: tenure.v1.LockService.CancelAcquire:output_type -> tenure.v1.CancelAcquireResponse
-	10, // 42: tenure.v1.LockService.GetLock:output_type -> tenure.v1.GetLockResponse
-	12, // 43: tenure.v1.LockService.ListLocks:output_type -> tenure.v1.ListLocksResponse
-	14, // 44: tenure.v1.LockService.Evict:output_type -> tenure.v1.EvictResponse
-	16, // 45: tenure.v1.LockService.Transfer:output_type -> tenure.v1.TransferResponse
-	18, // 46: tenure.v1.LockService.UpdateClaim:output_type -> tenure.v1.UpdateClaimResponse
-	20, // 47: tenure.v1.LockService.ConfigureLock:output_type -> tenure.v1.ConfigureLockResponse
-	22, // 48: tenure.v1.LockService.ListBlocked:output_type -> tenure.v1.ListBlockedResponse
-	30, // 49: tenure.v1.LockService.ListHistory:output_type -> tenure.v1.ListHistoryResponse
-	39, // [39:50] is the sub-list for method output_type
-	28, // [28:39] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	28, // 10: tenure.v1.AcquireRequest.mode:type_name -> tenure.v1.Mode
+	27, // 11: tenure.v1.AcquireResponse.ttl:type_name -> google.protobuf.Duration
+	26, // 12: tenure.v1.AcquireResponse.claim:type_name -> tenure.v1.Claim
+	26, // 13: tenure.v1.AcquireResponse.holder:type_name -> tenure.v1.Claim
+	0,  // 14: tenure.v1.GetLockResponse.lock:type_name -> tenure.v1.Lock
+	0,  // 15: tenure.v1.ListLocksResponse.locks:type_name -> tenure.v1.Lock
+	26, // 16: tenure.v1.EvictResponse.evicted:type_name -> tenure.v1.Claim
+	27, // 17: tenure.v1.TransferRequest.drain:type_name -> google.protobuf.Duration
+	26, // 18: tenure.v1.TransferResponse.claim:type_name -> tenure.v1.Claim
+	26, // 19: tenure.v1.TransferResponse.previous:type_name -> tenure.v1.Claim
+	25, // 20: tenure.v1.UpdateClaimRequest.metadata:type_name -> tenure.v1.UpdateClaimRequest.MetadataEntry
+	26, // 21: tenure.v1.UpdateClaimResponse.claim:type_name -> tenure.v1.Claim
+	1,  // 22: tenure.v1.ConfigureLockRequest.settings:type_name -> tenure.v1.LockSettings
+	0,  // 23: tenure.v1.ConfigureLockResponse.lock:type_name -> tenure.v1.Lock
+	23, // 24: tenure.v1.ListBlockedResponse.blocked:type_name -> tenure.v1.BlockedClaim
+	26, // 25: tenure.v1.BlockedClaim.claim:type_name -> tenure.v1.Claim
+	26, // 26: tenure.v1.BlockedClaim.blocked_by:type_name -> tenure.v1.Claim
+	3,  // 27: tenure.v1.LockService.Acquire:input_type -> tenure.v1.AcquireRequest
+	5,  // 28: tenure.v1.LockService.Release:input_type -> tenure.v1.ReleaseRequest
+	7,  // 29: tenure.v1.LockService.CancelAcquire:input_type -> tenure.v1.CancelAcquireRequest
+	9,  // 30: tenure.v1.LockService.GetLock:input_type -> tenure.v1.GetLockRequest
+	11, // 31: tenure.v1.LockService.ListLocks:input_type -> tenure.v1.ListLocksRequest
+	13, // 32: tenure.v1.LockService.Evict:input_type -> tenure.v1.EvictRequest
+	15, // 33: tenure.v1.LockService.Transfer:input_type -> tenure.v1.TransferRequest
+	17, // 34: tenure.v1.LockService.UpdateClaim:input_type -> tenure.v1.UpdateClaimRequest
+	19, // 35: tenure.v1.LockService.ConfigureLock:input_type -> tenure.v1.ConfigureLockRequest
+	21, // 36: tenure.v1.LockService.ListBlocked:input_type -> tenure.v1.ListBlockedRequest
+	29, // 37: tenure.v1.LockService.ListHistory:input_type -> tenure.v1.ListHistoryRequest
+	4,  // 38: tenure.v1.LockService.Acquire:output_type -> tenure.v1.AcquireResponse
+	6,  // 39: tenure.v1.LockService.Release:output_type -> tenure.v1.ReleaseResponse
+	8,  // 40: tenure.v1.LockService.CancelAcquire:output_type -> tenure.v1.CancelAcquireResponse
+	10, // 41: tenure.v1.LockService.GetLock:output_type -> tenure.v1.GetLockResponse
+	12, // 42: tenure.v1.LockService.ListLocks:output_type -> tenure.v1.ListLocksResponse
+	14, // 43: tenure.v1.LockService.Evict:output_type -> tenure.v1.EvictResponse
+	16, // 44: tenure.v1.LockService.Transfer:output_type -> tenure.v1.TransferResponse
+	18, // 45: tenure.v1.LockService.UpdateClaim:output_type -> tenure.v1.UpdateClaimResponse
+	20, // 46: tenure.v1.LockService.ConfigureLock:output_type -> tenure.v1.ConfigureLockResponse
+	22, // 47: tenure.v1.LockService.ListBlocked:output_type -> tenure.v1.ListBlockedResponse
+	30, // 48: tenure.v1.LockService.ListHistory:output_type -> tenure.v1.ListHistoryResponse
+	38, // [38:49] is the sub-list for method output_type
+	27, // [27:38] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_lock_proto_init() }

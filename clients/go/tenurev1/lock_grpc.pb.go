@@ -41,10 +41,11 @@ type LockServiceClient interface {
 	// Acquires one or several locks, all or nothing. If another session holds them, the reply says so; that is not an
 	// error. Repeating the call with the same session and names returns the existing claim and renews the session. The
 	// call may go to any server, even while another server renews the session or has an earlier call for the same claim
-	// open: the wait belongs to the latest call. If a call ends without a reply, its claim is cancelled after the
-	// server's reattach time (5 s), even if it was granted in the meantime, unless the session has repeated
-	// the Acquire or acted on the claim by then. A grant whose server died with the call, or whose reply was lost in
-	// transit, remains until its session ends.
+	// open: the wait belongs to the latest call. While it waits, its server renews the session. When `wait` has passed,
+	// the claim ends with the call, and so does its place in the queue: prefer one long wait to several short ones. If a
+	// call ends without a reply, its claim keeps its place for the server's reattach time (5 s). Then it is cancelled,
+	// even if it was granted in the meantime, unless the session has repeated the Acquire or acted on the claim by then.
+	// A grant whose server died with the call, or whose reply was lost in transit, remains until its session ends.
 	Acquire(ctx context.Context, in *AcquireRequest, opts ...grpc.CallOption) (*AcquireResponse, error)
 	// Releases a hold. Repeating a release that took effect is not an error.
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
@@ -201,10 +202,11 @@ type LockServiceServer interface {
 	// Acquires one or several locks, all or nothing. If another session holds them, the reply says so; that is not an
 	// error. Repeating the call with the same session and names returns the existing claim and renews the session. The
 	// call may go to any server, even while another server renews the session or has an earlier call for the same claim
-	// open: the wait belongs to the latest call. If a call ends without a reply, its claim is cancelled after the
-	// server's reattach time (5 s), even if it was granted in the meantime, unless the session has repeated
-	// the Acquire or acted on the claim by then. A grant whose server died with the call, or whose reply was lost in
-	// transit, remains until its session ends.
+	// open: the wait belongs to the latest call. While it waits, its server renews the session. When `wait` has passed,
+	// the claim ends with the call, and so does its place in the queue: prefer one long wait to several short ones. If a
+	// call ends without a reply, its claim keeps its place for the server's reattach time (5 s). Then it is cancelled,
+	// even if it was granted in the meantime, unless the session has repeated the Acquire or acted on the claim by then.
+	// A grant whose server died with the call, or whose reply was lost in transit, remains until its session ends.
 	Acquire(context.Context, *AcquireRequest) (*AcquireResponse, error)
 	// Releases a hold. Repeating a release that took effect is not an error.
 	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)

@@ -149,7 +149,7 @@ const (
 	EndReason_END_REASON_RELEASED EndReason = 1
 	// The session's TTL passed without a renewal.
 	EndReason_END_REASON_EXPIRED EndReason = 2
-	// The session's stream broke and its disconnect grace passed, or no caller was present to receive a grant.
+	// The client's stream broke and the session's disconnect grace passed, or no caller was present to receive a grant.
 	EndReason_END_REASON_DISCONNECTED EndReason = 3
 	// The client closed the session.
 	EndReason_END_REASON_CLOSED EndReason = 4
@@ -224,14 +224,14 @@ type Session struct {
 	Metadata map[string]string `protobuf:"bytes,5,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The server that accepts this session's renewals, as the number generated at each start of a server.
 	Home uint64 `protobuf:"varint,6,opt,name=home,proto3" json:"home,omitempty"`
-	// The session's holds and waiting claims, in the order in which they were requested. Complete in replies to
-	// OpenSession and AttachSession: the claims of a session are limited to 2 MiB, beyond which Acquire and UpdateClaim
-	// are rejected (LIMIT_REACHED). For the claims in replies of GetSession and ListSessions, see there.
+	// The session's holds and waiting claims, in the order in which they were requested. Complete in the reply to
+	// OpenSession: the claims of a session are limited to 2 MiB, beyond which Acquire and UpdateClaim are rejected
+	// (LIMIT_REACHED). For the claims in replies of GetSession and ListSessions, see there.
 	Claims []*Claim `protobuf:"bytes,7,rep,name=claims,proto3" json:"claims,omitempty"`
-	// The session lives at least this much longer, if its stream does. Unset unless the replying server is the session's
-	// home.
+	// The session lives at least this much longer, if the stream of its client does. Unset unless the replying server is
+	// the session's home.
 	Remaining *durationpb.Duration `protobuf:"bytes,8,opt,name=remaining,proto3" json:"remaining,omitempty"`
-	// How long the session outlives the stream that it is attached to. Unset: until its TTL has passed.
+	// How long the session outlives the stream of the client that declared it. Unset: until its TTL has passed.
 	DisconnectGrace *durationpb.Duration `protobuf:"bytes,9,opt,name=disconnect_grace,json=disconnectGrace,proto3" json:"disconnect_grace,omitempty"`
 	// The authenticated identity of the caller that opened the session; no other identity may use it. "cert:" and the
 	// name in a certificate, "token:" and the token's name, or "jwt:" and the subject. Empty: no authentication was
@@ -533,7 +533,7 @@ func (x *Claim) GetGrantedAt() *timestamppb.Timestamp {
 type PendingTransfer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session that is to hold the locks next. Empty: the first waiter in the queue at that time; or not reported, as
-	// in replies to Acquire, OpenSession and AttachSession.
+	// in replies to Acquire and OpenSession.
 	ToSessionId string `protobuf:"bytes,1,opt,name=to_session_id,json=toSessionId,proto3" json:"to_session_id,omitempty"`
 	// How long the holder may continue, counted by its home from when it was asked. Then the transfer is cancelled.
 	Drain *durationpb.Duration `protobuf:"bytes,2,opt,name=drain,proto3" json:"drain,omitempty"`
@@ -617,21 +617,7 @@ type OpenSessionRequest struct {
 	Owner string `protobuf:"bytes,4,opt,name=owner,proto3" json:"owner,omitempty"`
 	// Labels. At most 4096 bytes in total, keys and values together. Keys are not empty. No control characters, except
 	// line feed and tab in values.
-	Metadata map[string]string `protobuf:"bytes,5,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// How long the session outlives the ClientService stream that it is attached to, if the stream breaks or its client
-	// ends it and the session has not been attached to another stream by then: 100 ms to the ttl. A stream that a server
-	// ends, or that dies with its server, ends no session. Like the ttl, it applies from now on, even to a session that
-	// is already open; a stream that such a session is already attached to keeps its present grace. Default (unset):
-	// none, only the TTL counts.
-	DisconnectGrace *durationpb.Duration `protobuf:"bytes,6,opt,name=disconnect_grace,json=disconnectGrace,proto3" json:"disconnect_grace,omitempty"`
-	// The client's count of its attachments of this session: 1 for the first OpenSession, one more for each later
-	// OpenSession and each AttachSession. If the session is open and has recorded a higher count, this request is late
-	// and rejected (LATE_ATTACHMENT). At most 2^63 - 1. Default: 0, not counted, and never late.
-	Attachment uint64 `protobuf:"varint,7,opt,name=attachment,proto3" json:"attachment,omitempty"`
-	// On a ClientService stream: the program that opens the session, as an id that the program generates at its start.
-	// 0 to 128 bytes of UTF-8 without control characters. While a session opened by another program is open, the request
-	// is rejected (SESSION_IN_USE). Default: empty, not compared.
-	ClientId      string `protobuf:"bytes,8,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	Metadata      map[string]string `protobuf:"bytes,5,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -699,27 +685,6 @@ func (x *OpenSessionRequest) GetMetadata() map[string]string {
 		return x.Metadata
 	}
 	return nil
-}
-
-func (x *OpenSessionRequest) GetDisconnectGrace() *durationpb.Duration {
-	if x != nil {
-		return x.DisconnectGrace
-	}
-	return nil
-}
-
-func (x *OpenSessionRequest) GetAttachment() uint64 {
-	if x != nil {
-		return x.Attachment
-	}
-	return 0
-}
-
-func (x *OpenSessionRequest) GetClientId() string {
-	if x != nil {
-		return x.ClientId
-	}
-	return ""
 }
 
 // The reply to OpenSession.
@@ -826,8 +791,11 @@ func (x *RenewRequest) GetSessionId() string {
 // The reply to Renew.
 type RenewResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session lives at least this long, counted from when the request was sent, even if its stream ends.
-	Ttl           *durationpb.Duration `protobuf:"bytes,1,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// The session lives at least this long, counted from when the request was sent.
+	Ttl *durationpb.Duration `protobuf:"bytes,1,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// The fencing tokens of all that the session holds, in ascending order. A hold whose token is missing has ended: it
+	// was evicted, for example. A grant whose Acquire has not returned yet may be among them, and may still be cancelled.
+	Tokens        []uint64 `protobuf:"varint,2,rep,packed,name=tokens,proto3" json:"tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -869,169 +837,9 @@ func (x *RenewResponse) GetTtl() *durationpb.Duration {
 	return nil
 }
 
-// Renews several sessions.
-type KeepAliveRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
-	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// The sessions' ids: 1 to 1000.
-	SessionIds    []string `protobuf:"bytes,2,rep,name=session_ids,json=sessionIds,proto3" json:"session_ids,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *KeepAliveRequest) Reset() {
-	*x = KeepAliveRequest{}
-	mi := &file_tenure_v1_session_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *KeepAliveRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*KeepAliveRequest) ProtoMessage() {}
-
-func (x *KeepAliveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_session_proto_msgTypes[7]
+func (x *RenewResponse) GetTokens() []uint64 {
 	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use KeepAliveRequest.ProtoReflect.Descriptor instead.
-func (*KeepAliveRequest) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_session_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *KeepAliveRequest) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
-}
-
-func (x *KeepAliveRequest) GetSessionIds() []string {
-	if x != nil {
-		return x.SessionIds
-	}
-	return nil
-}
-
-// The reply to one KeepAliveRequest.
-type KeepAliveResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The sessions, in the order of the request.
-	Sessions      []*KeptSession `protobuf:"bytes,1,rep,name=sessions,proto3" json:"sessions,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *KeepAliveResponse) Reset() {
-	*x = KeepAliveResponse{}
-	mi := &file_tenure_v1_session_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *KeepAliveResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*KeepAliveResponse) ProtoMessage() {}
-
-func (x *KeepAliveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_session_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use KeepAliveResponse.ProtoReflect.Descriptor instead.
-func (*KeepAliveResponse) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_session_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *KeepAliveResponse) GetSessions() []*KeptSession {
-	if x != nil {
-		return x.Sessions
-	}
-	return nil
-}
-
-// The result for one session of a KeepAliveRequest.
-type KeptSession struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session's id.
-	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The session lives at least this long, counted from when the request was sent. Exception: if the request came by a
-	// ClientService stream and that stream breaks, a session with a disconnect grace lives no longer than the grace from
-	// then on. Unset: the session was not renewed.
-	Ttl *durationpb.Duration `protobuf:"bytes,2,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// Why the session was not renewed, if it was not.
-	Refusal       *Refusal `protobuf:"bytes,3,opt,name=refusal,proto3" json:"refusal,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *KeptSession) Reset() {
-	*x = KeptSession{}
-	mi := &file_tenure_v1_session_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *KeptSession) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*KeptSession) ProtoMessage() {}
-
-func (x *KeptSession) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_session_proto_msgTypes[9]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use KeptSession.ProtoReflect.Descriptor instead.
-func (*KeptSession) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_session_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *KeptSession) GetSessionId() string {
-	if x != nil {
-		return x.SessionId
-	}
-	return ""
-}
-
-func (x *KeptSession) GetTtl() *durationpb.Duration {
-	if x != nil {
-		return x.Ttl
-	}
-	return nil
-}
-
-func (x *KeptSession) GetRefusal() *Refusal {
-	if x != nil {
-		return x.Refusal
+		return x.Tokens
 	}
 	return nil
 }
@@ -1042,17 +850,14 @@ type CloseSessionRequest struct {
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The session's id. Required; 1 to 128 bytes. Closing a session that is already closed is not an error.
-	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The program that closes the session, as in OpenSessionRequest: a session of this id that another program opened
-	// stays open. Default: empty, not compared.
-	ClientId      string `protobuf:"bytes,3,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	SessionId     string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CloseSessionRequest) Reset() {
 	*x = CloseSessionRequest{}
-	mi := &file_tenure_v1_session_proto_msgTypes[10]
+	mi := &file_tenure_v1_session_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1064,7 +869,7 @@ func (x *CloseSessionRequest) String() string {
 func (*CloseSessionRequest) ProtoMessage() {}
 
 func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_session_proto_msgTypes[10]
+	mi := &file_tenure_v1_session_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1077,7 +882,7 @@ func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionRequest.ProtoReflect.Descriptor instead.
 func (*CloseSessionRequest) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_session_proto_rawDescGZIP(), []int{10}
+	return file_tenure_v1_session_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CloseSessionRequest) GetNamespace() string {
@@ -1094,13 +899,6 @@ func (x *CloseSessionRequest) GetSessionId() string {
 	return ""
 }
 
-func (x *CloseSessionRequest) GetClientId() string {
-	if x != nil {
-		return x.ClientId
-	}
-	return ""
-}
-
 // The reply to CloseSession.
 type CloseSessionResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1110,7 +908,7 @@ type CloseSessionResponse struct {
 
 func (x *CloseSessionResponse) Reset() {
 	*x = CloseSessionResponse{}
-	mi := &file_tenure_v1_session_proto_msgTypes[11]
+	mi := &file_tenure_v1_session_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1122,7 +920,7 @@ func (x *CloseSessionResponse) String() string {
 func (*CloseSessionResponse) ProtoMessage() {}
 
 func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_session_proto_msgTypes[11]
+	mi := &file_tenure_v1_session_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1135,7 +933,7 @@ func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionResponse.ProtoReflect.Descriptor instead.
 func (*CloseSessionResponse) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_session_proto_rawDescGZIP(), []int{11}
+	return file_tenure_v1_session_proto_rawDescGZIP(), []int{8}
 }
 
 // Requests one session.
@@ -1153,7 +951,7 @@ type GetSessionRequest struct {
 
 func (x *GetSessionRequest) Reset() {
 	*x = GetSessionRequest{}
-	mi := &file_tenure_v1_session_proto_msgTypes[12]
+	mi := &file_tenure_v1_session_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1165,7 +963,7 @@ func (x *GetSessionRequest) String() string {
 func (*GetSessionRequest) ProtoMessage() {}
 
 func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_session_proto_msgTypes[12]
+	mi := &file_tenure_v1_session_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1178,7 +976,7 @@ func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionRequest.ProtoReflect.Descriptor instead.
 func (*GetSessionRequest) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_session_proto_rawDescGZIP(), []int{12}
+	return file_tenure_v1_session_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetSessionRequest) GetNamespace() string {
@@ -1216,7 +1014,7 @@ type GetSessionResponse struct {
 
 func (x *GetSessionResponse) Reset() {
 	*x = GetSessionResponse{}
-	mi := &file_tenure_v1_session_proto_msgTypes[13]
+	mi := &file_tenure_v1_session_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1228,7 +1026,7 @@ func (x *GetSessionResponse) String() string {
 func (*GetSessionResponse) ProtoMessage() {}
 
 func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_session_proto_msgTypes[13]
+	mi := &file_tenure_v1_session_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1241,7 +1039,7 @@ func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionResponse.ProtoReflect.Descriptor instead.
 func (*GetSessionResponse) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_session_proto_rawDescGZIP(), []int{13}
+	return file_tenure_v1_session_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetSessionResponse) GetSession() *Session {
@@ -1274,7 +1072,7 @@ type ListSessionsRequest struct {
 
 func (x *ListSessionsRequest) Reset() {
 	*x = ListSessionsRequest{}
-	mi := &file_tenure_v1_session_proto_msgTypes[14]
+	mi := &file_tenure_v1_session_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1286,7 +1084,7 @@ func (x *ListSessionsRequest) String() string {
 func (*ListSessionsRequest) ProtoMessage() {}
 
 func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_session_proto_msgTypes[14]
+	mi := &file_tenure_v1_session_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1299,7 +1097,7 @@ func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsRequest.ProtoReflect.Descriptor instead.
 func (*ListSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_session_proto_rawDescGZIP(), []int{14}
+	return file_tenure_v1_session_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListSessionsRequest) GetNamespace() string {
@@ -1338,7 +1136,7 @@ type ListSessionsResponse struct {
 
 func (x *ListSessionsResponse) Reset() {
 	*x = ListSessionsResponse{}
-	mi := &file_tenure_v1_session_proto_msgTypes[15]
+	mi := &file_tenure_v1_session_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1350,7 +1148,7 @@ func (x *ListSessionsResponse) String() string {
 func (*ListSessionsResponse) ProtoMessage() {}
 
 func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_session_proto_msgTypes[15]
+	mi := &file_tenure_v1_session_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1363,7 +1161,7 @@ func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsResponse.ProtoReflect.Descriptor instead.
 func (*ListSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_session_proto_rawDescGZIP(), []int{15}
+	return file_tenure_v1_session_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListSessionsResponse) GetSessions() []*Session {
@@ -1404,7 +1202,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_tenure_v1_session_proto_msgTypes[16]
+	mi := &file_tenure_v1_session_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1416,7 +1214,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_session_proto_msgTypes[16]
+	mi := &file_tenure_v1_session_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1429,7 +1227,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_session_proto_rawDescGZIP(), []int{16}
+	return file_tenure_v1_session_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Refusal) GetCode() int32 {
@@ -1508,19 +1306,14 @@ const file_tenure_v1_session_proto_rawDesc = "" +
 	"\rto_session_id\x18\x01 \x01(\tR\vtoSessionId\x12/\n" +
 	"\x05drain\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05drain\x12\x1a\n" +
 	"\boperator\x18\x03 \x01(\tR\boperator\x12\x12\n" +
-	"\x04note\x18\x04 \x01(\tR\x04note\"\x9d\x03\n" +
+	"\x04note\x18\x04 \x01(\tR\x04note\"\x9a\x02\n" +
 	"\x12OpenSessionRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x12+\n" +
 	"\x03ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x14\n" +
 	"\x05owner\x18\x04 \x01(\tR\x05owner\x12G\n" +
-	"\bmetadata\x18\x05 \x03(\v2+.tenure.v1.OpenSessionRequest.MetadataEntryR\bmetadata\x12D\n" +
-	"\x10disconnect_grace\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x0fdisconnectGrace\x12\x1e\n" +
-	"\n" +
-	"attachment\x18\a \x01(\x04R\n" +
-	"attachment\x12\x1b\n" +
-	"\tclient_id\x18\b \x01(\tR\bclientId\x1a;\n" +
+	"\bmetadata\x18\x05 \x03(\v2+.tenure.v1.OpenSessionRequest.MetadataEntryR\bmetadata\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"C\n" +
@@ -1529,25 +1322,14 @@ const file_tenure_v1_session_proto_rawDesc = "" +
 	"\fRenewRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x02 \x01(\tR\tsessionId\"<\n" +
+	"session_id\x18\x02 \x01(\tR\tsessionId\"T\n" +
 	"\rRenewResponse\x12+\n" +
-	"\x03ttl\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"Q\n" +
-	"\x10KeepAliveRequest\x12\x1c\n" +
-	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1f\n" +
-	"\vsession_ids\x18\x02 \x03(\tR\n" +
-	"sessionIds\"G\n" +
-	"\x11KeepAliveResponse\x122\n" +
-	"\bsessions\x18\x01 \x03(\v2\x16.tenure.v1.KeptSessionR\bsessions\"\x87\x01\n" +
-	"\vKeptSession\x12\x1d\n" +
-	"\n" +
-	"session_id\x18\x01 \x01(\tR\tsessionId\x12+\n" +
-	"\x03ttl\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12,\n" +
-	"\arefusal\x18\x03 \x01(\v2\x12.tenure.v1.RefusalR\arefusal\"o\n" +
+	"\x03ttl\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x16\n" +
+	"\x06tokens\x18\x02 \x03(\x04R\x06tokens\"R\n" +
 	"\x13CloseSessionRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x1b\n" +
-	"\tclient_id\x18\x03 \x01(\tR\bclientId\"\x16\n" +
+	"session_id\x18\x02 \x01(\tR\tsessionId\"\x16\n" +
 	"\x14CloseSessionResponse\"q\n" +
 	"\x11GetSessionRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
@@ -1593,11 +1375,10 @@ const file_tenure_v1_session_proto_rawDesc = "" +
 	"\x17END_REASON_DISCONNECTED\x10\x03\x12\x15\n" +
 	"\x11END_REASON_CLOSED\x10\x04\x12\x16\n" +
 	"\x12END_REASON_EVICTED\x10\x05\x12\x1a\n" +
-	"\x16END_REASON_TRANSFERRED\x10\x062\xd3\x03\n" +
+	"\x16END_REASON_TRANSFERRED\x10\x062\x87\x03\n" +
 	"\x0eSessionService\x12L\n" +
 	"\vOpenSession\x12\x1d.tenure.v1.OpenSessionRequest\x1a\x1e.tenure.v1.OpenSessionResponse\x12:\n" +
-	"\x05Renew\x12\x17.tenure.v1.RenewRequest\x1a\x18.tenure.v1.RenewResponse\x12J\n" +
-	"\tKeepAlive\x12\x1b.tenure.v1.KeepAliveRequest\x1a\x1c.tenure.v1.KeepAliveResponse(\x010\x01\x12O\n" +
+	"\x05Renew\x12\x17.tenure.v1.RenewRequest\x1a\x18.tenure.v1.RenewResponse\x12O\n" +
 	"\fCloseSession\x12\x1e.tenure.v1.CloseSessionRequest\x1a\x1f.tenure.v1.CloseSessionResponse\x12I\n" +
 	"\n" +
 	"GetSession\x12\x1c.tenure.v1.GetSessionRequest\x1a\x1d.tenure.v1.GetSessionResponse\x12O\n" +
@@ -1618,7 +1399,7 @@ func file_tenure_v1_session_proto_rawDescGZIP() []byte {
 }
 
 var file_tenure_v1_session_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_tenure_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_tenure_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_tenure_v1_session_proto_goTypes = []any{
 	(Mode)(0),                     // 0: tenure.v1.Mode
 	(ClaimState)(0),               // 1: tenure.v1.ClaimState
@@ -1630,64 +1411,55 @@ var file_tenure_v1_session_proto_goTypes = []any{
 	(*OpenSessionResponse)(nil),   // 7: tenure.v1.OpenSessionResponse
 	(*RenewRequest)(nil),          // 8: tenure.v1.RenewRequest
 	(*RenewResponse)(nil),         // 9: tenure.v1.RenewResponse
-	(*KeepAliveRequest)(nil),      // 10: tenure.v1.KeepAliveRequest
-	(*KeepAliveResponse)(nil),     // 11: tenure.v1.KeepAliveResponse
-	(*KeptSession)(nil),           // 12: tenure.v1.KeptSession
-	(*CloseSessionRequest)(nil),   // 13: tenure.v1.CloseSessionRequest
-	(*CloseSessionResponse)(nil),  // 14: tenure.v1.CloseSessionResponse
-	(*GetSessionRequest)(nil),     // 15: tenure.v1.GetSessionRequest
-	(*GetSessionResponse)(nil),    // 16: tenure.v1.GetSessionResponse
-	(*ListSessionsRequest)(nil),   // 17: tenure.v1.ListSessionsRequest
-	(*ListSessionsResponse)(nil),  // 18: tenure.v1.ListSessionsResponse
-	(*Refusal)(nil),               // 19: tenure.v1.Refusal
-	nil,                           // 20: tenure.v1.Session.MetadataEntry
-	nil,                           // 21: tenure.v1.Claim.MetadataEntry
-	nil,                           // 22: tenure.v1.OpenSessionRequest.MetadataEntry
-	nil,                           // 23: tenure.v1.Refusal.MetadataEntry
-	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
+	(*CloseSessionRequest)(nil),   // 10: tenure.v1.CloseSessionRequest
+	(*CloseSessionResponse)(nil),  // 11: tenure.v1.CloseSessionResponse
+	(*GetSessionRequest)(nil),     // 12: tenure.v1.GetSessionRequest
+	(*GetSessionResponse)(nil),    // 13: tenure.v1.GetSessionResponse
+	(*ListSessionsRequest)(nil),   // 14: tenure.v1.ListSessionsRequest
+	(*ListSessionsResponse)(nil),  // 15: tenure.v1.ListSessionsResponse
+	(*Refusal)(nil),               // 16: tenure.v1.Refusal
+	nil,                           // 17: tenure.v1.Session.MetadataEntry
+	nil,                           // 18: tenure.v1.Claim.MetadataEntry
+	nil,                           // 19: tenure.v1.OpenSessionRequest.MetadataEntry
+	nil,                           // 20: tenure.v1.Refusal.MetadataEntry
+	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
 }
 var file_tenure_v1_session_proto_depIdxs = []int32{
-	24, // 0: tenure.v1.Session.ttl:type_name -> google.protobuf.Duration
-	20, // 1: tenure.v1.Session.metadata:type_name -> tenure.v1.Session.MetadataEntry
+	21, // 0: tenure.v1.Session.ttl:type_name -> google.protobuf.Duration
+	17, // 1: tenure.v1.Session.metadata:type_name -> tenure.v1.Session.MetadataEntry
 	4,  // 2: tenure.v1.Session.claims:type_name -> tenure.v1.Claim
-	24, // 3: tenure.v1.Session.remaining:type_name -> google.protobuf.Duration
-	24, // 4: tenure.v1.Session.disconnect_grace:type_name -> google.protobuf.Duration
+	21, // 3: tenure.v1.Session.remaining:type_name -> google.protobuf.Duration
+	21, // 4: tenure.v1.Session.disconnect_grace:type_name -> google.protobuf.Duration
 	1,  // 5: tenure.v1.Claim.state:type_name -> tenure.v1.ClaimState
-	21, // 6: tenure.v1.Claim.metadata:type_name -> tenure.v1.Claim.MetadataEntry
-	24, // 7: tenure.v1.Claim.min_hold:type_name -> google.protobuf.Duration
+	18, // 6: tenure.v1.Claim.metadata:type_name -> tenure.v1.Claim.MetadataEntry
+	21, // 7: tenure.v1.Claim.min_hold:type_name -> google.protobuf.Duration
 	0,  // 8: tenure.v1.Claim.mode:type_name -> tenure.v1.Mode
 	5,  // 9: tenure.v1.Claim.transfer:type_name -> tenure.v1.PendingTransfer
-	25, // 10: tenure.v1.Claim.granted_at:type_name -> google.protobuf.Timestamp
-	24, // 11: tenure.v1.PendingTransfer.drain:type_name -> google.protobuf.Duration
-	24, // 12: tenure.v1.OpenSessionRequest.ttl:type_name -> google.protobuf.Duration
-	22, // 13: tenure.v1.OpenSessionRequest.metadata:type_name -> tenure.v1.OpenSessionRequest.MetadataEntry
-	24, // 14: tenure.v1.OpenSessionRequest.disconnect_grace:type_name -> google.protobuf.Duration
-	3,  // 15: tenure.v1.OpenSessionResponse.session:type_name -> tenure.v1.Session
-	24, // 16: tenure.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
-	12, // 17: tenure.v1.KeepAliveResponse.sessions:type_name -> tenure.v1.KeptSession
-	24, // 18: tenure.v1.KeptSession.ttl:type_name -> google.protobuf.Duration
-	19, // 19: tenure.v1.KeptSession.refusal:type_name -> tenure.v1.Refusal
-	3,  // 20: tenure.v1.GetSessionResponse.session:type_name -> tenure.v1.Session
-	3,  // 21: tenure.v1.ListSessionsResponse.sessions:type_name -> tenure.v1.Session
-	23, // 22: tenure.v1.Refusal.metadata:type_name -> tenure.v1.Refusal.MetadataEntry
-	6,  // 23: tenure.v1.SessionService.OpenSession:input_type -> tenure.v1.OpenSessionRequest
-	8,  // 24: tenure.v1.SessionService.Renew:input_type -> tenure.v1.RenewRequest
-	10, // 25: tenure.v1.SessionService.KeepAlive:input_type -> tenure.v1.KeepAliveRequest
-	13, // 26: tenure.v1.SessionService.CloseSession:input_type -> tenure.v1.CloseSessionRequest
-	15, // 27: tenure.v1.SessionService.GetSession:input_type -> tenure.v1.GetSessionRequest
-	17, // 28: tenure.v1.SessionService.ListSessions:input_type -> tenure.v1.ListSessionsRequest
-	7,  // 29: tenure.v1.SessionService.OpenSession:output_type -> tenure.v1.OpenSessionResponse
-	9,  // 30: tenure.v1.SessionService.Renew:output_type -> tenure.v1.RenewResponse
-	11, // 31: tenure.v1.SessionService.KeepAlive:output_type -> tenure.v1.KeepAliveResponse
-	14, // 32: tenure.v1.SessionService.CloseSession:output_type -> tenure.v1.CloseSessionResponse
-	16, // 33: tenure.v1.SessionService.GetSession:output_type -> tenure.v1.GetSessionResponse
-	18, // 34: tenure.v1.SessionService.ListSessions:output_type -> tenure.v1.ListSessionsResponse
-	29, // [29:35] is the sub-list for method output_type
-	23, // [23:29] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	22, // 10: tenure.v1.Claim.granted_at:type_name -> google.protobuf.Timestamp
+	21, // 11: tenure.v1.PendingTransfer.drain:type_name -> google.protobuf.Duration
+	21, // 12: tenure.v1.OpenSessionRequest.ttl:type_name -> google.protobuf.Duration
+	19, // 13: tenure.v1.OpenSessionRequest.metadata:type_name -> tenure.v1.OpenSessionRequest.MetadataEntry
+	3,  // 14: tenure.v1.OpenSessionResponse.session:type_name -> tenure.v1.Session
+	21, // 15: tenure.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
+	3,  // 16: tenure.v1.GetSessionResponse.session:type_name -> tenure.v1.Session
+	3,  // 17: tenure.v1.ListSessionsResponse.sessions:type_name -> tenure.v1.Session
+	20, // 18: tenure.v1.Refusal.metadata:type_name -> tenure.v1.Refusal.MetadataEntry
+	6,  // 19: tenure.v1.SessionService.OpenSession:input_type -> tenure.v1.OpenSessionRequest
+	8,  // 20: tenure.v1.SessionService.Renew:input_type -> tenure.v1.RenewRequest
+	10, // 21: tenure.v1.SessionService.CloseSession:input_type -> tenure.v1.CloseSessionRequest
+	12, // 22: tenure.v1.SessionService.GetSession:input_type -> tenure.v1.GetSessionRequest
+	14, // 23: tenure.v1.SessionService.ListSessions:input_type -> tenure.v1.ListSessionsRequest
+	7,  // 24: tenure.v1.SessionService.OpenSession:output_type -> tenure.v1.OpenSessionResponse
+	9,  // 25: tenure.v1.SessionService.Renew:output_type -> tenure.v1.RenewResponse
+	11, // 26: tenure.v1.SessionService.CloseSession:output_type -> tenure.v1.CloseSessionResponse
+	13, // 27: tenure.v1.SessionService.GetSession:output_type -> tenure.v1.GetSessionResponse
+	15, // 28: tenure.v1.SessionService.ListSessions:output_type -> tenure.v1.ListSessionsResponse
+	24, // [24:29] is the sub-list for method output_type
+	19, // [19:24] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_session_proto_init() }
@@ -1701,7 +1473,7 @@ func file_tenure_v1_session_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_session_proto_rawDesc), len(file_tenure_v1_session_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   21,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,7 +23,6 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	SessionService_OpenSession_FullMethodName  = "/tenure.v1.SessionService/OpenSession"
 	SessionService_Renew_FullMethodName        = "/tenure.v1.SessionService/Renew"
-	SessionService_KeepAlive_FullMethodName    = "/tenure.v1.SessionService/KeepAlive"
 	SessionService_CloseSession_FullMethodName = "/tenure.v1.SessionService/CloseSession"
 	SessionService_GetSession_FullMethodName   = "/tenure.v1.SessionService/GetSession"
 	SessionService_ListSessions_FullMethodName = "/tenure.v1.SessionService/ListSessions"
@@ -40,8 +39,6 @@ type SessionServiceClient interface {
 	// Renews one session once. The call may go to any server; that server becomes the session's home if it was not, which
 	// costs a commit in the database. A renewal at the session's home costs none: prefer the server of the last renewal.
 	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error)
-	// Renews many sessions over one stream: each request gets one response, in order.
-	KeepAlive(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[KeepAliveRequest, KeepAliveResponse], error)
 	// Ends a session at once, with all its holds and waiting claims. An Acquire that a server received earlier, and that
 	// would open the session again, no longer takes effect: it is rejected (ACQUIRE_CANCELLED).
 	CloseSession(ctx context.Context, in *CloseSessionRequest, opts ...grpc.CallOption) (*CloseSessionResponse, error)
@@ -78,19 +75,6 @@ func (c *sessionServiceClient) Renew(ctx context.Context, in *RenewRequest, opts
 	}
 	return out, nil
 }
-
-func (c *sessionServiceClient) KeepAlive(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[KeepAliveRequest, KeepAliveResponse], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &SessionService_ServiceDesc.Streams[0], SessionService_KeepAlive_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[KeepAliveRequest, KeepAliveResponse]{ClientStream: stream}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type SessionService_KeepAliveClient = grpc.BidiStreamingClient[KeepAliveRequest, KeepAliveResponse]
 
 func (c *sessionServiceClient) CloseSession(ctx context.Context, in *CloseSessionRequest, opts ...grpc.CallOption) (*CloseSessionResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -133,8 +117,6 @@ type SessionServiceServer interface {
 	// Renews one session once. The call may go to any server; that server becomes the session's home if it was not, which
 	// costs a commit in the database. A renewal at the session's home costs none: prefer the server of the last renewal.
 	Renew(context.Context, *RenewRequest) (*RenewResponse, error)
-	// Renews many sessions over one stream: each request gets one response, in order.
-	KeepAlive(grpc.BidiStreamingServer[KeepAliveRequest, KeepAliveResponse]) error
 	// Ends a session at once, with all its holds and waiting claims. An Acquire that a server received earlier, and that
 	// would open the session again, no longer takes effect: it is rejected (ACQUIRE_CANCELLED).
 	CloseSession(context.Context, *CloseSessionRequest) (*CloseSessionResponse, error)
@@ -157,9 +139,6 @@ func (UnimplementedSessionServiceServer) OpenSession(context.Context, *OpenSessi
 }
 func (UnimplementedSessionServiceServer) Renew(context.Context, *RenewRequest) (*RenewResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Renew not implemented")
-}
-func (UnimplementedSessionServiceServer) KeepAlive(grpc.BidiStreamingServer[KeepAliveRequest, KeepAliveResponse]) error {
-	return status.Error(codes.Unimplemented, "method KeepAlive not implemented")
 }
 func (UnimplementedSessionServiceServer) CloseSession(context.Context, *CloseSessionRequest) (*CloseSessionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CloseSession not implemented")
@@ -226,13 +205,6 @@ func _SessionService_Renew_Handler(srv interface{}, ctx context.Context, dec fun
 	}
 	return interceptor(ctx, in, info, handler)
 }
-
-func _SessionService_KeepAlive_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(SessionServiceServer).KeepAlive(&grpc.GenericServerStream[KeepAliveRequest, KeepAliveResponse]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type SessionService_KeepAliveServer = grpc.BidiStreamingServer[KeepAliveRequest, KeepAliveResponse]
 
 func _SessionService_CloseSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CloseSessionRequest)
@@ -316,13 +288,6 @@ var SessionService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _SessionService_ListSessions_Handler,
 		},
 	},
-	Streams: []grpc.StreamDesc{
-		{
-			StreamName:    "KeepAlive",
-			Handler:       _SessionService_KeepAlive_Handler,
-			ServerStreams: true,
-			ClientStreams: true,
-		},
-	},
+	Streams:  []grpc.StreamDesc{},
 	Metadata: "tenure/v1/session.proto",
 }

@@ -117,14 +117,11 @@ private:
     // Renews the session, and checks that it has the lock: an eviction does not end the session.
     Reply renew() {
         const nanoseconds sent = now();
-        v1::RenewResponse renewed;
-        v1::GetSessionResponse read;
-        Reply reply = call(&v1::SessionService::Stub::Renew, v1::RenewRequest(), renewed);
-        if (reply == Reply::kOk) reply = call(&v1::SessionService::Stub::GetSession, v1::GetSessionRequest(), read);
+        v1::RenewResponse response;
+        const Reply reply = call(&v1::SessionService::Stub::Renew, v1::RenewRequest(), response);
         if (reply == Reply::kNone) return reply;
-        const auto& claims = read.session().claims();
-        const bool has_lock = std::ranges::any_of(claims, [&](const auto& claim) { return claim.token() == token_; });
-        const nanoseconds ttl(TimeUtil::DurationToNanoseconds(renewed.ttl()));
+        const bool has_lock = std::ranges::find(response.tokens(), token_) != response.tokens().end();
+        const nanoseconds ttl(TimeUtil::DurationToNanoseconds(response.ttl()));
         const nanoseconds allowance = ttl / 100 + ttl / 20;  // For clocks of another rate, and for the work to stop.
         valid_until_ = has_lock ? sent + ttl - allowance : 0ns;
         return reply;

@@ -38,16 +38,17 @@ impl Api {
         let (request, principal) = asked.into_parts();
         let session = validate::session_id("session_id", &request.session_id)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
-        let ttl = self.renew_anywhere(&namespace, &session, &principal).await?;
-        Ok(v1::RenewResponse { ttl: Some(convert::duration(ttl)) })
+        let (ttl, tokens) = self.renew_anywhere(&namespace, &session, &principal).await?;
+        Ok(v1::RenewResponse { ttl: Some(convert::duration(ttl)), tokens })
     }
 
+    /// Returns the session's TTL, and the tokens of what it holds.
     async fn renew_anywhere(
         &self,
         namespace: &Namespace,
         session: &Text,
         principal: &Principal,
-    ) -> Result<Duration, Status> {
+    ) -> Result<(Duration, Vec<u64>), Status> {
         // Renewed first, so that the time of the call counts; the caller gets a reply only if this is still the home.
         let renewed = match namespace.renew_as(session, principal.identity.as_ref()) {
             Err(rejection @ (Rejection::LeaseLost | Rejection::SessionOfAnother(_))) => {
@@ -58,17 +59,18 @@ impl Api {
         };
         let home = self.node()?.id;
         let renewed = in_time(async {
-            if is_home(namespace, session, home).await?
+            if let Some(tokens) = held_at(namespace, session, home).await?
                 && let Some(ttl) = renewed?
             {
-                return Ok(Some(ttl));
+                return Ok(Some((ttl, tokens)));
             }
             if self.draining().is_cancelled() {
                 return Err(Rejection::Draining);
             }
             let command = Command::MoveSession { session: session.clone(), home };
             namespace.decide(principal.request(command)).await?;
-            namespace.renew(session)
+            let renewed = namespace.renew(session)?;
+            Ok(renewed.zip(held_at(namespace, session, home).await?))
         });
         renewed.await?.ok_or_else(|| not_now("the session moved during the call: retry"))
     }
@@ -88,7 +90,7 @@ impl Api {
         };
         // The session may be alive at another server, which this server has not learned yet.
         let home = self.node()?.id;
-        if in_time(is_home(namespace, session, home)).await? { Err(rejected(over)) } else { Ok(()) }
+        if in_time(held_at(namespace, session, home)).await?.is_some() { Err(rejected(over)) } else { Ok(()) }
     }
 
     pub(super) async fn close_session(
@@ -174,10 +176,17 @@ impl Api {
     }
 }
 
-/// Whether this server is the session's home at the head of the log.
-async fn is_home(namespace: &Namespace, session: &Text, home: ServerId) -> Result<bool, Rejection> {
+/// The tokens of what the session holds at the head of the log. `None` if this server is not its home there.
+async fn held_at(namespace: &Namespace, session: &Text, home: ServerId) -> Result<Option<Vec<u64>>, Rejection> {
     let id = session.clone();
-    namespace.read(move |table: &Table| table.session(&id).is_some_and(|found| found.spec.home == home)).await
+    let read = namespace.read(move |table: &Table| {
+        let session = table.session(&id).filter(|found| found.spec.home == home)?;
+        let held = table.claims_of(session).filter(|claim| !claim.lingers()).filter_map(Claim::token);
+        let mut tokens: Vec<u64> = held.map(|token| token.0).collect();
+        tokens.sort_unstable();
+        Some(tokens)
+    });
+    read.await
 }
 
 /// Renews a session if its home is here. A late request does not revive an expired session.

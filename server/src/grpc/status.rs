@@ -5,10 +5,12 @@ use std::fmt::Display;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use http::{HeaderName, HeaderValue};
 use tenure_core::{Obstacle, Rejection};
 use tenure_proto::v1;
 use tenure_proto::v1::ErrorReason as Reason;
 use tokio::time::Instant;
+use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
@@ -18,6 +20,9 @@ use crate::telemetry::log_throttle::LogThrottle;
 
 /// The domain of `google.rpc.ErrorInfo`.
 const DOMAIN: &str = "tenure";
+
+/// The trailer with the reason, for programs without the generated code of `google.rpc`.
+const REASON: HeaderName = HeaderName::from_static("tenure-reason");
 
 /// Retry delay advised to callers.
 const RETRY: Duration = Duration::from_millis(250);
@@ -79,7 +84,9 @@ fn status_with_retry(reason: Reason, message: impl Into<String>, facts: Vec<Fact
         details.set_retry_info(retry);
     }
     details.set_error_info(name_of(reason), DOMAIN, facts);
-    Status::with_error_details(code, message, details)
+    let metadata =
+        MetadataMap::from_headers([(REASON, HeaderValue::from_static(name_of(reason)))].into_iter().collect());
+    Status::with_error_details_and_metadata(code, message, details, metadata)
 }
 
 /// A field is out of its bounds.
@@ -270,6 +277,13 @@ mod tests {
             assert!(!secrets.iter().any(|secret| text.contains(secret)), "{text}");
         }
         assert_eq!(refusal.message, "the database cannot be reached: retry later");
+    }
+
+    #[test]
+    fn reason_is_in_the_details_and_in_a_trailer() {
+        let status = rejected(Rejection::Draining);
+        assert!(has_reason(&status, Reason::Draining));
+        assert_eq!(status.metadata().get("tenure-reason").expect("a trailer"), "DRAINING");
     }
 
     #[test]

@@ -102,9 +102,10 @@ impl Caller {
         within(self.locks().release(request)).await.map(drop)
     }
 
-    pub async fn renew(&self, session: &str) -> Result<(), Status> {
+    /// Renews a session. Returns the tokens of what it holds.
+    pub async fn renew(&self, session: &str) -> Result<Vec<u64>, Status> {
         let request = RenewRequest { session_id: session.to_owned(), ..RenewRequest::default() };
-        within(self.sessions().renew(request)).await.map(drop)
+        Ok(within(self.sessions().renew(request)).await?.into_inner().tokens)
     }
 
     pub async fn lock(&self, name: &str) -> Lock {

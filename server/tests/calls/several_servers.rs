@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tenure_proto::v1::{
-    AcquireRequest, CancelAcquireRequest, CancelAcquireResponse, GetLockRequest, OpenSessionRequest, Session,
+    AcquireRequest, CancelAcquireRequest, CancelAcquireResponse, EvictRequest, GetLockRequest, OpenSessionRequest,
+    Session,
 };
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
@@ -54,6 +55,22 @@ async fn hold_granted_to_a_call_survives_renewals_at_another_server() {
     assert_stays("bob holds it", async || second.renew("bob").await.is_ok() && first.holder("a").await == held).await;
     second.release("bob", "a", granted.token).await.expect("held");
     assert!(within(cid).await.expect("ran").expect("answered").acquired);
+}
+
+#[tokio::test]
+async fn renewal_returns_the_tokens_of_what_the_session_holds() {
+    let cluster = Cluster::start(2).await;
+    let (first, second) = (cluster.caller(0).await, cluster.caller(1).await);
+    let (a, b) = (first.hold("ann", "a").await, first.hold("ann", "b").await);
+    first.hold("bob", "c").await;
+    let waiting = ask(&first, acquire_request("ann", "c", None));
+    first.wait_for_waiters("c", 1).await;
+    assert_eq!(first.renew("ann").await.expect("open"), [a, b]);
+    let evict = EvictRequest { name: "a".to_owned(), operator: "op".to_owned(), ..EvictRequest::default() };
+    within(second.locks().evict(evict)).await.expect("evicted");
+    assert_eq!(first.renew("ann").await.expect("open"), [b], "at its home");
+    assert_eq!(second.renew("ann").await.expect("open"), [b], "at a server that becomes its home");
+    waiting.abort();
 }
 
 #[tokio::test]

@@ -163,11 +163,15 @@ pub struct RenewRequest {
     pub session_id: ::prost::alloc::string::String,
 }
 /// The reply to Renew.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RenewResponse {
     /// The session lives at least this long, counted from when the request was sent.
     #[prost(message, optional, tag = "1")]
     pub ttl: ::core::option::Option<::prost_types::Duration>,
+    /// The fencing tokens of all that the session holds, in ascending order. A hold whose token is missing has ended: it
+    /// was evicted, for example. A grant whose Acquire has not returned yet may be among them, and may still be cancelled.
+    #[prost(uint64, repeated, tag = "2")]
+    pub tokens: ::prost::alloc::vec::Vec<u64>,
 }
 /// Ends a session.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1664,8 +1668,9 @@ pub mod client_service_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
-/// Why a call was rejected. google.rpc.ErrorInfo.reason has the name without its prefix, with the domain "tenure" and
-/// the metadata named below. Callers decide by the reason, never by the text of the message.
+/// Why a call was rejected. The trailer "tenure-reason" has the name without its prefix. So has google.rpc.ErrorInfo in
+/// the trailer "grpc-status-details-bin", with the domain "tenure" and the metadata named below. Callers decide by the
+/// reason, never by the text of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum ErrorReason {
@@ -3472,10 +3477,11 @@ pub mod lock_service_client {
         /// Acquires one or several locks, all or nothing. If another session holds them, the reply says so; that is not an
         /// error. Repeating the call with the same session and names returns the existing claim and renews the session. The
         /// call may go to any server, even while another server renews the session or has an earlier call for the same claim
-        /// open: the wait belongs to the latest call. If a call ends without a reply, its claim is cancelled after the
-        /// server's reattach time (5 s), even if it was granted in the meantime, unless the session has repeated
-        /// the Acquire or acted on the claim by then. A grant whose server died with the call, or whose reply was lost in
-        /// transit, remains until its session ends.
+        /// open: the wait belongs to the latest call. While it waits, its server renews the session. When `wait` has passed,
+        /// the claim ends with the call, and so does its place in the queue: prefer one long wait to several short ones. If a
+        /// call ends without a reply, its claim keeps its place for the server's reattach time (5 s). Then it is cancelled,
+        /// even if it was granted in the meantime, unless the session has repeated the Acquire or acted on the claim by then.
+        /// A grant whose server died with the call, or whose reply was lost in transit, remains until its session ends.
         pub async fn acquire(
             &mut self,
             request: impl tonic::IntoRequest<super::AcquireRequest>,
@@ -3771,10 +3777,11 @@ pub mod lock_service_server {
         /// Acquires one or several locks, all or nothing. If another session holds them, the reply says so; that is not an
         /// error. Repeating the call with the same session and names returns the existing claim and renews the session. The
         /// call may go to any server, even while another server renews the session or has an earlier call for the same claim
-        /// open: the wait belongs to the latest call. If a call ends without a reply, its claim is cancelled after the
-        /// server's reattach time (5 s), even if it was granted in the meantime, unless the session has repeated
-        /// the Acquire or acted on the claim by then. A grant whose server died with the call, or whose reply was lost in
-        /// transit, remains until its session ends.
+        /// open: the wait belongs to the latest call. While it waits, its server renews the session. When `wait` has passed,
+        /// the claim ends with the call, and so does its place in the queue: prefer one long wait to several short ones. If a
+        /// call ends without a reply, its claim keeps its place for the server's reattach time (5 s). Then it is cancelled,
+        /// even if it was granted in the meantime, unless the session has repeated the Acquire or acted on the claim by then.
+        /// A grant whose server died with the call, or whose reply was lost in transit, remains until its session ends.
         async fn acquire(
             &self,
             request: tonic::Request<super::AcquireRequest>,

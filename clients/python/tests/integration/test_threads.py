@@ -184,7 +184,11 @@ class Timeout(Exception):
     """Raised by a signal in the midst of a call."""
 
 
-@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+@pytest.mark.filterwarnings(
+    "ignore:coroutine .* was never awaited",
+    # Raised within a callback of the garbage collector.
+    "ignore::pytest.PytestUnraisableExceptionWarning",
+)
 def test_storm_of_interrupted_acquires_leaves_no_session(threads: Client) -> None:
     def interrupt(_: int, __: object) -> None:
         raise Timeout

@@ -6,11 +6,10 @@
 /* eslint-disable */
 
 export * from "./tenure/v1/session.js";
+export * from "./tenure/v1/client.js";
+export * from "./tenure/v1/error.js";
 export * from "./tenure/v1/group.js";
 export * from "./tenure/v1/history.js";
 export * from "./tenure/v1/lock.js";
-export * from "./tenure/v1/watch.js";
-export * from "./tenure/v1/stream.js";
-export * from "./tenure/v1/client.js";
-export * from "./tenure/v1/error.js";
 export * from "./tenure/v1/server.js";
+export * from "./tenure/v1/watch.js";

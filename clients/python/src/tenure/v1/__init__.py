@@ -6,5 +6,4 @@ from .history_pb2 import *
 from .lock_pb2 import *
 from .server_pb2 import *
 from .session_pb2 import *
-from .stream_pb2 import *
 from .watch_pb2 import *

@@ -24,10 +24,9 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from . import session_pb2 as tenure_dot_v1_dot_session__pb2
-from . import stream_pb2 as tenure_dot_v1_dot_stream__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16tenure/v1/client.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17tenure/v1/session.proto\x1a\x16tenure/v1/stream.proto\"\x8e\x01\n\x0e\x43onnectRequest\x12!\n\x05hello\x18\x01 \x01(\x0b\x32\x10.tenure.v1.HelloH\x00\x12*\n\nkeep_alive\x18\x02 \x01(\x0b\x32\x14.tenure.v1.KeepAliveH\x00\x12%\n\x07\x63hanges\x18\x03 \x01(\x0b\x32\x12.tenure.v1.ChangesH\x00\x42\x06\n\x04kind\"\x93\x01\n\x05Hello\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\x12\r\n\x05\x65poch\x18\x03 \x01(\x04\x12\r\n\x05known\x18\x04 \x03(\x04\x12(\n\x08\x64\x65\x63lared\x18\x05 \x03(\x0b\x32\x16.tenure.v1.Declaration\x12\x0e\n\x06paused\x18\x06 \x03(\x04\x12\x0c\n\x04more\x18\x07 \x01(\x08\"\x1b\n\tKeepAlive\x12\x0e\n\x06number\x18\x01 \x01(\x04\"-\n\x07\x43hanges\x12\"\n\x07\x63hanges\x18\x01 \x03(\x0b\x32\x11.tenure.v1.Change\"\x87\x01\n\x06\x43hange\x12)\n\x07\x64\x65\x63lare\x18\x01 \x01(\x0b\x32\x16.tenure.v1.DeclarationH\x00\x12\x12\n\x08withdraw\x18\x02 \x01(\x04H\x00\x12\x0f\n\x05pause\x18\x03 \x01(\x04H\x00\x12\x10\n\x06resume\x18\x04 \x01(\x04H\x00\x12\x13\n\x0btraceparent\x18\x05 \x01(\tB\x06\n\x04kind\"\xa6\x01\n\x0b\x44\x65\x63laration\x12\x0f\n\x07session\x18\x01 \x01(\x04\x12(\n\x04open\x18\x02 \x01(\x0b\x32\x1a.tenure.v1.DeclaredSession\x12(\n\x06\x63laims\x18\x03 \x03(\x0b\x32\x18.tenure.v1.DeclaredClaim\x12\x32\n\x0bmemberships\x18\x04 \x03(\x0b\x32\x1d.tenure.v1.DeclaredMembership\"\xfe\x01\n\x0f\x44\x65\x63laredSession\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12&\n\x03ttl\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x33\n\x10\x64isconnect_grace\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05owner\x18\x04 \x01(\t\x12:\n\x08metadata\x18\x05 \x03(\x0b\x32(.tenure.v1.DeclaredSession.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xa6\x02\n\rDeclaredClaim\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\r\n\x05names\x18\x02 \x03(\t\x12\r\n\x05queue\x18\x03 \x01(\x08\x12\x1d\n\x04mode\x18\x04 \x01(\x0e\x32\x0f.tenure.v1.Mode\x12\x0f\n\x07permits\x18\x05 \x01(\r\x12\r\n\x05limit\x18\x06 \x01(\r\x12\x10\n\x08priority\x18\x07 \x01(\x05\x12+\n\x08min_hold\x18\x08 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x38\n\x08metadata\x18\t \x03(\x0b\x32&.tenure.v1.DeclaredClaim.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xa3\x01\n\x12\x44\x65\x63laredMembership\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\r\n\x05group\x18\x02 \x01(\t\x12=\n\x08metadata\x18\x03 \x03(\x0b\x32+.tenure.v1.DeclaredMembership.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xbd\x01\n\x0f\x43onnectResponse\x12%\n\x07welcome\x18\x01 \x01(\x0b\x32\x12.tenure.v1.WelcomeH\x00\x12*\n\nkept_alive\x18\x02 \x01(\x0b\x32\x14.tenure.v1.KeptAliveH\x00\x12#\n\x06states\x18\x03 \x01(\x0b\x32\x11.tenure.v1.StatesH\x00\x12*\n\ngoing_away\x18\x04 \x01(\x0b\x32\x14.tenure.v1.GoingAwayH\x00\x42\x06\n\x04kind\"B\n\x07Welcome\x12\x0e\n\x06server\x18\x01 \x01(\x04\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12\x15\n\rlost_revision\x18\x03 \x01(\x04\"\x1b\n\tKeptAlive\x12\x0e\n\x06number\x18\x01 \x01(\x04\"*\n\x06States\x12 \n\x06states\x18\x01 \x03(\x0b\x32\x10.tenure.v1.State\"\xb7\x02\n\x05State\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12$\n\x04open\x18\x02 \x01(\x0b\x32\x14.tenure.v1.OpenStateH\x00\x12*\n\x07waiting\x18\x03 \x01(\x0b\x32\x17.tenure.v1.WaitingStateH\x00\x12$\n\x04held\x18\x04 \x01(\x0b\x32\x14.tenure.v1.HeldStateH\x00\x12(\n\x06joined\x18\x05 \x01(\x0b\x32\x16.tenure.v1.JoinedStateH\x00\x12&\n\x05\x65nded\x18\x06 \x01(\x0b\x32\x15.tenure.v1.EndedStateH\x00\x12$\n\x04\x62usy\x18\x07 \x01(\x0b\x32\x14.tenure.v1.BusyStateH\x00\x12&\n\x08rejected\x18\x08 \x01(\x0b\x32\x12.tenure.v1.RefusalH\x00\x42\x06\n\x04kind\"\xc5\x01\n\tOpenState\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x17\n\x0fopened_revision\x18\x02 \x01(\x04\x12.\n\x0brenew_after\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12-\n\nwarn_after\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\tvalid_for\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"0\n\x0cWaitingState\x12 \n\x06holder\x18\x01 \x01(\x0b\x32\x10.tenure.v1.Claim\"H\n\tHeldState\x12\r\n\x05token\x18\x01 \x01(\x04\x12,\n\x08transfer\x18\x02 \x01(\x0b\x32\x1a.tenure.v1.PendingTransfer\"\x1d\n\x0bJoinedState\x12\x0e\n\x06member\x18\x01 \x01(\x04\"R\n\nEndedState\x12$\n\x06reason\x18\x01 \x01(\x0e\x32\x14.tenure.v1.EndReason\x12\x10\n\x08operator\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\"-\n\tBusyState\x12 \n\x06holder\x18\x01 \x01(\x0b\x32\x10.tenure.v1.Claim2\x98\x01\n\rClientService\x12\x44\n\x07\x43onnect\x12\x19.tenure.v1.ConnectRequest\x1a\x1a.tenure.v1.ConnectResponse(\x01\x30\x01\x12\x41\n\x06Stream\x12\x18.tenure.v1.StreamRequest\x1a\x19.tenure.v1.StreamResponse(\x01\x30\x01\x42\x17\n\x13io.tenure.client.v1P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16tenure/v1/client.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17tenure/v1/session.proto\"\x8e\x01\n\x0e\x43onnectRequest\x12!\n\x05hello\x18\x01 \x01(\x0b\x32\x10.tenure.v1.HelloH\x00\x12*\n\nkeep_alive\x18\x02 \x01(\x0b\x32\x14.tenure.v1.KeepAliveH\x00\x12%\n\x07\x63hanges\x18\x03 \x01(\x0b\x32\x12.tenure.v1.ChangesH\x00\x42\x06\n\x04kind\"\x93\x01\n\x05Hello\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\x12\r\n\x05\x65poch\x18\x03 \x01(\x04\x12\r\n\x05known\x18\x04 \x03(\x04\x12(\n\x08\x64\x65\x63lared\x18\x05 \x03(\x0b\x32\x16.tenure.v1.Declaration\x12\x0e\n\x06paused\x18\x06 \x03(\x04\x12\x0c\n\x04more\x18\x07 \x01(\x08\"\x1b\n\tKeepAlive\x12\x0e\n\x06number\x18\x01 \x01(\x04\"-\n\x07\x43hanges\x12\"\n\x07\x63hanges\x18\x01 \x03(\x0b\x32\x11.tenure.v1.Change\"\x87\x01\n\x06\x43hange\x12)\n\x07\x64\x65\x63lare\x18\x01 \x01(\x0b\x32\x16.tenure.v1.DeclarationH\x00\x12\x12\n\x08withdraw\x18\x02 \x01(\x04H\x00\x12\x0f\n\x05pause\x18\x03 \x01(\x04H\x00\x12\x10\n\x06resume\x18\x04 \x01(\x04H\x00\x12\x13\n\x0btraceparent\x18\x05 \x01(\tB\x06\n\x04kind\"\xa6\x01\n\x0b\x44\x65\x63laration\x12\x0f\n\x07session\x18\x01 \x01(\x04\x12(\n\x04open\x18\x02 \x01(\x0b\x32\x1a.tenure.v1.DeclaredSession\x12(\n\x06\x63laims\x18\x03 \x03(\x0b\x32\x18.tenure.v1.DeclaredClaim\x12\x32\n\x0bmemberships\x18\x04 \x03(\x0b\x32\x1d.tenure.v1.DeclaredMembership\"\xfe\x01\n\x0f\x44\x65\x63laredSession\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12&\n\x03ttl\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x33\n\x10\x64isconnect_grace\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05owner\x18\x04 \x01(\t\x12:\n\x08metadata\x18\x05 \x03(\x0b\x32(.tenure.v1.DeclaredSession.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xa6\x02\n\rDeclaredClaim\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\r\n\x05names\x18\x02 \x03(\t\x12\r\n\x05queue\x18\x03 \x01(\x08\x12\x1d\n\x04mode\x18\x04 \x01(\x0e\x32\x0f.tenure.v1.Mode\x12\x0f\n\x07permits\x18\x05 \x01(\r\x12\r\n\x05limit\x18\x06 \x01(\r\x12\x10\n\x08priority\x18\x07 \x01(\x05\x12+\n\x08min_hold\x18\x08 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x38\n\x08metadata\x18\t \x03(\x0b\x32&.tenure.v1.DeclaredClaim.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xa3\x01\n\x12\x44\x65\x63laredMembership\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\r\n\x05group\x18\x02 \x01(\t\x12=\n\x08metadata\x18\x03 \x03(\x0b\x32+.tenure.v1.DeclaredMembership.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xbd\x01\n\x0f\x43onnectResponse\x12%\n\x07welcome\x18\x01 \x01(\x0b\x32\x12.tenure.v1.WelcomeH\x00\x12*\n\nkept_alive\x18\x02 \x01(\x0b\x32\x14.tenure.v1.KeptAliveH\x00\x12#\n\x06states\x18\x03 \x01(\x0b\x32\x11.tenure.v1.StatesH\x00\x12*\n\ngoing_away\x18\x04 \x01(\x0b\x32\x14.tenure.v1.GoingAwayH\x00\x42\x06\n\x04kind\"B\n\x07Welcome\x12\x0e\n\x06server\x18\x01 \x01(\x04\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12\x15\n\rlost_revision\x18\x03 \x01(\x04\"5\n\tGoingAway\x12(\n\x05grace\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x1b\n\tKeptAlive\x12\x0e\n\x06number\x18\x01 \x01(\x04\"*\n\x06States\x12 \n\x06states\x18\x01 \x03(\x0b\x32\x10.tenure.v1.State\"\xb7\x02\n\x05State\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12$\n\x04open\x18\x02 \x01(\x0b\x32\x14.tenure.v1.OpenStateH\x00\x12*\n\x07waiting\x18\x03 \x01(\x0b\x32\x17.tenure.v1.WaitingStateH\x00\x12$\n\x04held\x18\x04 \x01(\x0b\x32\x14.tenure.v1.HeldStateH\x00\x12(\n\x06joined\x18\x05 \x01(\x0b\x32\x16.tenure.v1.JoinedStateH\x00\x12&\n\x05\x65nded\x18\x06 \x01(\x0b\x32\x15.tenure.v1.EndedStateH\x00\x12$\n\x04\x62usy\x18\x07 \x01(\x0b\x32\x14.tenure.v1.BusyStateH\x00\x12&\n\x08rejected\x18\x08 \x01(\x0b\x32\x12.tenure.v1.RefusalH\x00\x42\x06\n\x04kind\"\xc5\x01\n\tOpenState\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x17\n\x0fopened_revision\x18\x02 \x01(\x04\x12.\n\x0brenew_after\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12-\n\nwarn_after\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\tvalid_for\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"0\n\x0cWaitingState\x12 \n\x06holder\x18\x01 \x01(\x0b\x32\x10.tenure.v1.Claim\"H\n\tHeldState\x12\r\n\x05token\x18\x01 \x01(\x04\x12,\n\x08transfer\x18\x02 \x01(\x0b\x32\x1a.tenure.v1.PendingTransfer\"\x1d\n\x0bJoinedState\x12\x0e\n\x06member\x18\x01 \x01(\x04\"R\n\nEndedState\x12$\n\x06reason\x18\x01 \x01(\x0e\x32\x14.tenure.v1.EndReason\x12\x10\n\x08operator\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\"-\n\tBusyState\x12 \n\x06holder\x18\x01 \x01(\x0b\x32\x10.tenure.v1.Claim2U\n\rClientService\x12\x44\n\x07\x43onnect\x12\x19.tenure.v1.ConnectRequest\x1a\x1a.tenure.v1.ConnectResponse(\x01\x30\x01\x42\x17\n\x13io.tenure.client.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,52 +40,54 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DECLAREDCLAIM_METADATAENTRY']._serialized_options = b'8\001'
   _globals['_DECLAREDMEMBERSHIP_METADATAENTRY']._loaded_options = None
   _globals['_DECLAREDMEMBERSHIP_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_CONNECTREQUEST']._serialized_start=119
-  _globals['_CONNECTREQUEST']._serialized_end=261
-  _globals['_HELLO']._serialized_start=264
-  _globals['_HELLO']._serialized_end=411
-  _globals['_KEEPALIVE']._serialized_start=413
-  _globals['_KEEPALIVE']._serialized_end=440
-  _globals['_CHANGES']._serialized_start=442
-  _globals['_CHANGES']._serialized_end=487
-  _globals['_CHANGE']._serialized_start=490
-  _globals['_CHANGE']._serialized_end=625
-  _globals['_DECLARATION']._serialized_start=628
-  _globals['_DECLARATION']._serialized_end=794
-  _globals['_DECLAREDSESSION']._serialized_start=797
-  _globals['_DECLAREDSESSION']._serialized_end=1051
-  _globals['_DECLAREDSESSION_METADATAENTRY']._serialized_start=1004
-  _globals['_DECLAREDSESSION_METADATAENTRY']._serialized_end=1051
-  _globals['_DECLAREDCLAIM']._serialized_start=1054
-  _globals['_DECLAREDCLAIM']._serialized_end=1348
-  _globals['_DECLAREDCLAIM_METADATAENTRY']._serialized_start=1004
-  _globals['_DECLAREDCLAIM_METADATAENTRY']._serialized_end=1051
-  _globals['_DECLAREDMEMBERSHIP']._serialized_start=1351
-  _globals['_DECLAREDMEMBERSHIP']._serialized_end=1514
-  _globals['_DECLAREDMEMBERSHIP_METADATAENTRY']._serialized_start=1004
-  _globals['_DECLAREDMEMBERSHIP_METADATAENTRY']._serialized_end=1051
-  _globals['_CONNECTRESPONSE']._serialized_start=1517
-  _globals['_CONNECTRESPONSE']._serialized_end=1706
-  _globals['_WELCOME']._serialized_start=1708
-  _globals['_WELCOME']._serialized_end=1774
-  _globals['_KEPTALIVE']._serialized_start=1776
-  _globals['_KEPTALIVE']._serialized_end=1803
-  _globals['_STATES']._serialized_start=1805
-  _globals['_STATES']._serialized_end=1847
-  _globals['_STATE']._serialized_start=1850
-  _globals['_STATE']._serialized_end=2161
-  _globals['_OPENSTATE']._serialized_start=2164
-  _globals['_OPENSTATE']._serialized_end=2361
-  _globals['_WAITINGSTATE']._serialized_start=2363
-  _globals['_WAITINGSTATE']._serialized_end=2411
-  _globals['_HELDSTATE']._serialized_start=2413
-  _globals['_HELDSTATE']._serialized_end=2485
-  _globals['_JOINEDSTATE']._serialized_start=2487
-  _globals['_JOINEDSTATE']._serialized_end=2516
-  _globals['_ENDEDSTATE']._serialized_start=2518
-  _globals['_ENDEDSTATE']._serialized_end=2600
-  _globals['_BUSYSTATE']._serialized_start=2602
-  _globals['_BUSYSTATE']._serialized_end=2647
-  _globals['_CLIENTSERVICE']._serialized_start=2650
-  _globals['_CLIENTSERVICE']._serialized_end=2802
+  _globals['_CONNECTREQUEST']._serialized_start=95
+  _globals['_CONNECTREQUEST']._serialized_end=237
+  _globals['_HELLO']._serialized_start=240
+  _globals['_HELLO']._serialized_end=387
+  _globals['_KEEPALIVE']._serialized_start=389
+  _globals['_KEEPALIVE']._serialized_end=416
+  _globals['_CHANGES']._serialized_start=418
+  _globals['_CHANGES']._serialized_end=463
+  _globals['_CHANGE']._serialized_start=466
+  _globals['_CHANGE']._serialized_end=601
+  _globals['_DECLARATION']._serialized_start=604
+  _globals['_DECLARATION']._serialized_end=770
+  _globals['_DECLAREDSESSION']._serialized_start=773
+  _globals['_DECLAREDSESSION']._serialized_end=1027
+  _globals['_DECLAREDSESSION_METADATAENTRY']._serialized_start=980
+  _globals['_DECLAREDSESSION_METADATAENTRY']._serialized_end=1027
+  _globals['_DECLAREDCLAIM']._serialized_start=1030
+  _globals['_DECLAREDCLAIM']._serialized_end=1324
+  _globals['_DECLAREDCLAIM_METADATAENTRY']._serialized_start=980
+  _globals['_DECLAREDCLAIM_METADATAENTRY']._serialized_end=1027
+  _globals['_DECLAREDMEMBERSHIP']._serialized_start=1327
+  _globals['_DECLAREDMEMBERSHIP']._serialized_end=1490
+  _globals['_DECLAREDMEMBERSHIP_METADATAENTRY']._serialized_start=980
+  _globals['_DECLAREDMEMBERSHIP_METADATAENTRY']._serialized_end=1027
+  _globals['_CONNECTRESPONSE']._serialized_start=1493
+  _globals['_CONNECTRESPONSE']._serialized_end=1682
+  _globals['_WELCOME']._serialized_start=1684
+  _globals['_WELCOME']._serialized_end=1750
+  _globals['_GOINGAWAY']._serialized_start=1752
+  _globals['_GOINGAWAY']._serialized_end=1805
+  _globals['_KEPTALIVE']._serialized_start=1807
+  _globals['_KEPTALIVE']._serialized_end=1834
+  _globals['_STATES']._serialized_start=1836
+  _globals['_STATES']._serialized_end=1878
+  _globals['_STATE']._serialized_start=1881
+  _globals['_STATE']._serialized_end=2192
+  _globals['_OPENSTATE']._serialized_start=2195
+  _globals['_OPENSTATE']._serialized_end=2392
+  _globals['_WAITINGSTATE']._serialized_start=2394
+  _globals['_WAITINGSTATE']._serialized_end=2442
+  _globals['_HELDSTATE']._serialized_start=2444
+  _globals['_HELDSTATE']._serialized_end=2516
+  _globals['_JOINEDSTATE']._serialized_start=2518
+  _globals['_JOINEDSTATE']._serialized_end=2547
+  _globals['_ENDEDSTATE']._serialized_start=2549
+  _globals['_ENDEDSTATE']._serialized_end=2631
+  _globals['_BUSYSTATE']._serialized_start=2633
+  _globals['_BUSYSTATE']._serialized_end=2678
+  _globals['_CLIENTSERVICE']._serialized_start=2680
+  _globals['_CLIENTSERVICE']._serialized_end=2765
 # @@protoc_insertion_point(module_scope)

@@ -10,7 +10,6 @@ import google.protobuf.duration_pb2
 import google.protobuf.internal.containers
 import google.protobuf.message
 import tenure.v1.session_pb2
-import tenure.v1.stream_pb2
 import typing
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
@@ -445,7 +444,7 @@ class ConnectResponse(google.protobuf.message.Message):
         """New states."""
 
     @property
-    def going_away(self) -> tenure.v1.stream_pb2.GoingAway:
+    def going_away(self) -> global___GoingAway:
         """This server is going away. Connect to another server now; everything stays as it is."""
 
     def __init__(
@@ -454,7 +453,7 @@ class ConnectResponse(google.protobuf.message.Message):
         welcome: global___Welcome | None = ...,
         kept_alive: global___KeptAlive | None = ...,
         states: global___States | None = ...,
-        going_away: tenure.v1.stream_pb2.GoingAway | None = ...,
+        going_away: global___GoingAway | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["going_away", b"going_away", "kept_alive", b"kept_alive", "kind", b"kind", "states", b"states", "welcome", b"welcome"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["going_away", b"going_away", "kept_alive", b"kept_alive", "kind", b"kind", "states", b"states", "welcome", b"welcome"]) -> None: ...
@@ -489,6 +488,29 @@ class Welcome(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["lost_revision", b"lost_revision", "revision", b"revision", "server", b"server"]) -> None: ...
 
 global___Welcome = Welcome
+
+@typing.final
+class GoingAway(google.protobuf.message.Message):
+    """The server is going away."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    GRACE_FIELD_NUMBER: builtins.int
+    @property
+    def grace(self) -> google.protobuf.duration_pb2.Duration:
+        """How long the server still accepts renewals, if there are other live servers that the client can connect to; if
+        there are none, the server ends at once. It rejects further streams, and what is declared (DRAINING).
+        """
+
+    def __init__(
+        self,
+        *,
+        grace: google.protobuf.duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["grace", b"grace"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["grace", b"grace"]) -> None: ...
+
+global___GoingAway = GoingAway
 
 @typing.final
 class KeptAlive(google.protobuf.message.Message):

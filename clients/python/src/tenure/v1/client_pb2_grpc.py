@@ -4,7 +4,6 @@ import grpc
 import warnings
 
 from . import client_pb2 as tenure_dot_v1_dot_client__pb2
-from . import stream_pb2 as tenure_dot_v1_dot_stream__pb2
 
 GRPC_GENERATED_VERSION = '1.71.2'
 GRPC_VERSION = grpc.__version__
@@ -27,7 +26,7 @@ if _version_not_supported:
 
 
 class ClientServiceStub(object):
-    """The streams of client libraries.
+    """The stream of client libraries.
     """
 
     def __init__(self, channel):
@@ -41,15 +40,10 @@ class ClientServiceStub(object):
                 request_serializer=tenure_dot_v1_dot_client__pb2.ConnectRequest.SerializeToString,
                 response_deserializer=tenure_dot_v1_dot_client__pb2.ConnectResponse.FromString,
                 _registered_method=True)
-        self.Stream = channel.stream_stream(
-                '/tenure.v1.ClientService/Stream',
-                request_serializer=tenure_dot_v1_dot_stream__pb2.StreamRequest.SerializeToString,
-                response_deserializer=tenure_dot_v1_dot_stream__pb2.StreamResponse.FromString,
-                _registered_method=True)
 
 
 class ClientServiceServicer(object):
-    """The streams of client libraries.
+    """The stream of client libraries.
     """
 
     def Connect(self, request_iterator, context):
@@ -64,16 +58,8 @@ class ClientServiceServicer(object):
         ends if it has not connected again within the server's reattach time (5 s).
 
         Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
-        Plain calls that claim something in a session that was declared, attach it or renew it are rejected
-        (SESSION_IN_USE). Any caller with the right may close it.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def Stream(self, request_iterator, context):
-        """Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
-        with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
+        Plain calls that claim something in a session that was declared, or renew it, are rejected (SESSION_IN_USE). Any
+        caller with the right may close it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -87,11 +73,6 @@ def add_ClientServiceServicer_to_server(servicer, server):
                     request_deserializer=tenure_dot_v1_dot_client__pb2.ConnectRequest.FromString,
                     response_serializer=tenure_dot_v1_dot_client__pb2.ConnectResponse.SerializeToString,
             ),
-            'Stream': grpc.stream_stream_rpc_method_handler(
-                    servicer.Stream,
-                    request_deserializer=tenure_dot_v1_dot_stream__pb2.StreamRequest.FromString,
-                    response_serializer=tenure_dot_v1_dot_stream__pb2.StreamResponse.SerializeToString,
-            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'tenure.v1.ClientService', rpc_method_handlers)
@@ -101,7 +82,7 @@ def add_ClientServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ClientService(object):
-    """The streams of client libraries.
+    """The stream of client libraries.
     """
 
     @staticmethod
@@ -121,33 +102,6 @@ class ClientService(object):
             '/tenure.v1.ClientService/Connect',
             tenure_dot_v1_dot_client__pb2.ConnectRequest.SerializeToString,
             tenure_dot_v1_dot_client__pb2.ConnectResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def Stream(request_iterator,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.stream_stream(
-            request_iterator,
-            target,
-            '/tenure.v1.ClientService/Stream',
-            tenure_dot_v1_dot_stream__pb2.StreamRequest.SerializeToString,
-            tenure_dot_v1_dot_stream__pb2.StreamResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -8,7 +8,6 @@ import collections.abc
 import grpc
 import grpc.aio
 import tenure.v1.client_pb2
-import tenure.v1.stream_pb2
 import typing
 
 _T = typing.TypeVar("_T")
@@ -19,7 +18,7 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class ClientServiceStub:
-    """The streams of client libraries."""
+    """The stream of client libraries."""
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     Connect: grpc.StreamStreamMultiCallable[
@@ -37,20 +36,12 @@ class ClientServiceStub:
     ends if it has not connected again within the server's reattach time (5 s).
 
     Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
-    Plain calls that claim something in a session that was declared, attach it or renew it are rejected
-    (SESSION_IN_USE). Any caller with the right may close it.
-    """
-
-    Stream: grpc.StreamStreamMultiCallable[
-        tenure.v1.stream_pb2.StreamRequest,
-        tenure.v1.stream_pb2.StreamResponse,
-    ]
-    """Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
-    with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
+    Plain calls that claim something in a session that was declared, or renew it, are rejected (SESSION_IN_USE). Any
+    caller with the right may close it.
     """
 
 class ClientServiceAsyncStub:
-    """The streams of client libraries."""
+    """The stream of client libraries."""
 
     Connect: grpc.aio.StreamStreamMultiCallable[
         tenure.v1.client_pb2.ConnectRequest,
@@ -67,20 +58,12 @@ class ClientServiceAsyncStub:
     ends if it has not connected again within the server's reattach time (5 s).
 
     Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
-    Plain calls that claim something in a session that was declared, attach it or renew it are rejected
-    (SESSION_IN_USE). Any caller with the right may close it.
-    """
-
-    Stream: grpc.aio.StreamStreamMultiCallable[
-        tenure.v1.stream_pb2.StreamRequest,
-        tenure.v1.stream_pb2.StreamResponse,
-    ]
-    """Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
-    with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
+    Plain calls that claim something in a session that was declared, or renew it, are rejected (SESSION_IN_USE). Any
+    caller with the right may close it.
     """
 
 class ClientServiceServicer(metaclass=abc.ABCMeta):
-    """The streams of client libraries."""
+    """The stream of client libraries."""
 
     @abc.abstractmethod
     def Connect(
@@ -99,18 +82,8 @@ class ClientServiceServicer(metaclass=abc.ABCMeta):
         ends if it has not connected again within the server's reattach time (5 s).
 
         Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
-        Plain calls that claim something in a session that was declared, attach it or renew it are rejected
-        (SESSION_IN_USE). Any caller with the right may close it.
-        """
-
-    @abc.abstractmethod
-    def Stream(
-        self,
-        request_iterator: _MaybeAsyncIterator[tenure.v1.stream_pb2.StreamRequest],
-        context: _ServicerContext,
-    ) -> typing.Union[collections.abc.Iterator[tenure.v1.stream_pb2.StreamResponse], collections.abc.AsyncIterator[tenure.v1.stream_pb2.StreamResponse]]:
-        """Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
-        with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
+        Plain calls that claim something in a session that was declared, or renew it, are rejected (SESSION_IN_USE). Any
+        caller with the right may close it.
         """
 
 def add_ClientServiceServicer_to_server(servicer: ClientServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -83,119 +83,109 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     be released first.
     Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
     """
-    ERROR_REASON_NOT_ATTACHED: _ErrorReason.ValueType  # 13
-    """The session is not attached to this stream, or was attached elsewhere in the meantime. FAILED_PRECONDITION: attach
-    it.
-    Metadata: "session_id". Example: {"session_id": "worker-7"}.
-    """
-    ERROR_REASON_OUTCOME_UNKNOWN: _ErrorReason.ValueType  # 14
+    ERROR_REASON_OUTCOME_UNKNOWN: _ErrorReason.ValueType  # 13
     """The database did not reply in time, so it is unknown whether the change was made. UNAVAILABLE, with
     google.rpc.RetryInfo: retry; repeating a request is safe if it names the session.
     Metadata: none.
     """
-    ERROR_REASON_LIMIT_MISMATCH: _ErrorReason.ValueType  # 15
+    ERROR_REASON_LIMIT_MISMATCH: _ErrorReason.ValueType  # 14
     """The limit stated by the caller differs from the lock's limit, or the caller requests more permits than the limit.
     FAILED_PRECONDITION.
     Metadata: "name", "limit" (the lock's), "asked". Example: {"name": "db", "limit": "5", "asked": "3"}.
     """
-    ERROR_REASON_LIMIT_UNKNOWN: _ErrorReason.ValueType  # 16
+    ERROR_REASON_LIMIT_UNKNOWN: _ErrorReason.ValueType  # 15
     """Permits were requested without a limit, for a lock that has none. FAILED_PRECONDITION.
     Metadata: "name". Example: {"name": "db"}.
     """
-    ERROR_REASON_TRANSFER_IMPOSSIBLE: _ErrorReason.ValueType  # 17
+    ERROR_REASON_TRANSFER_IMPOSSIBLE: _ErrorReason.ValueType  # 16
     """The hold cannot be handed over: the lock has no holder or several, no waiter could follow, or the hold has a
     minimum. FAILED_PRECONDITION.
     Metadata: "name", "obstacle" (NOT_HELD, SEVERAL_HOLDERS, NO_WAITER, NOT_WAITING or MIN_HOLD).
     Example: {"name": "leader", "obstacle": "NO_WAITER"}.
     """
-    ERROR_REASON_TRANSFER_PENDING: _ErrorReason.ValueType  # 18
+    ERROR_REASON_TRANSFER_PENDING: _ErrorReason.ValueType  # 17
     """The holder has already been asked to hand over to another waiter. FAILED_PRECONDITION: retry later.
     Metadata: "name", "token". Example: {"name": "leader", "token": "41"}.
     """
-    ERROR_REASON_TRANSFER_NOT_CONFIRMED: _ErrorReason.ValueType  # 19
+    ERROR_REASON_TRANSFER_NOT_CONFIRMED: _ErrorReason.ValueType  # 18
     """The holder did not stop in time, and keeps the hold; or its hold ended in another way in the meantime. ABORTED.
     Metadata: "name", "token". Example: {"name": "leader", "token": "41"}.
     """
-    ERROR_REASON_NOT_LEADER: _ErrorReason.ValueType  # 20
+    ERROR_REASON_NOT_LEADER: _ErrorReason.ValueType  # 19
     """The session does not lead the group, or not with this token: a leader whose session has ended is no longer the
     leader, even after it has joined again. FAILED_PRECONDITION.
     Metadata: "group", "session_id", "token", "leader" (the session that leads, absent if there is no leader).
     Example: {"group": "throughput", "session_id": "worker-7", "token": "41", "leader": "worker-3"}.
     """
-    ERROR_REASON_STALE_ASSIGNMENT: _ErrorReason.ValueType  # 21
+    ERROR_REASON_STALE_ASSIGNMENT: _ErrorReason.ValueType  # 20
     """The group has changed since the assignments were computed. ABORTED: compute them again.
     Metadata: "group", "membership_revision", "config_revision" (the current revisions).
     Example: {"group": "throughput", "membership_revision": "44", "config_revision": "12"}.
     """
-    ERROR_REASON_CONFIG_CONFLICT: _ErrorReason.ValueType  # 22
+    ERROR_REASON_CONFIG_CONFLICT: _ErrorReason.ValueType  # 21
     """The current config is not the expected one. ABORTED: read it, and decide again.
     Metadata: "group", "config_revision" (of the current config; "0" if there is none).
     Example: {"group": "throughput", "config_revision": "12"}.
     """
-    ERROR_REASON_NOT_MEMBER: _ErrorReason.ValueType  # 23
+    ERROR_REASON_NOT_MEMBER: _ErrorReason.ValueType  # 22
     """The session is not a member of the group, and did not leave it recently. FAILED_PRECONDITION.
     Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
     """
-    ERROR_REASON_OVERLOADED: _ErrorReason.ValueType  # 24
+    ERROR_REASON_OVERLOADED: _ErrorReason.ValueType  # 23
     """This server is overloaded, or the caller exceeds its request rate. An overloaded server rejects calls that would
     add load (acquire, open, join), and nothing was changed; renewals, and calls that release something, are still
     accepted. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: retry later.
     Metadata: none, or "limit" and "bound" of the request rate.
     """
-    ERROR_REASON_LATE_ATTACHMENT: _ErrorReason.ValueType  # 25
-    """The session has since been attached by a request with a higher count: this request is late. FAILED_PRECONDITION: if
-    it is not late, continue counting from there.
-    Metadata: "session_id", "attachment" (the highest count recorded for the session).
-    Example: {"session_id": "worker-7", "attachment": "4"}.
-    """
-    ERROR_REASON_UNAUTHENTICATED: _ErrorReason.ValueType  # 26
+    ERROR_REASON_UNAUTHENTICATED: _ErrorReason.ValueType  # 24
     """The caller is not authenticated. UNAUTHENTICATED: present a client certificate, or a token in the header
     "authorization: Bearer TOKEN".
     Metadata: "rule": credentials-required, bearer-token, known-token, token-algorithm, token-extension, token-key,
     token-signature, token-issuer, token-audience, token-time, token-subject, certificate-name or certificate-valid.
     Example: {"rule": "known-token"}.
     """
-    ERROR_REASON_PERMISSION_DENIED: _ErrorReason.ValueType  # 27
+    ERROR_REASON_PERMISSION_DENIED: _ErrorReason.ValueType  # 25
     """The caller is not permitted to do this. PERMISSION_DENIED.
     Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name" (the name concerned; a prefix ends
     with a *; empty: any name) and "namespace"; or session-owner, with "session_id": the session was opened by another
     caller; or client-owner, with "client_id": the client has connected as another caller.
     Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
     """
-    ERROR_REASON_SESSION_IN_USE: _ErrorReason.ValueType  # 28
-    """Another program has opened the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or retry
+    ERROR_REASON_SESSION_IN_USE: _ErrorReason.ValueType  # 26
+    """A client has declared the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or retry
     when that session has ended; if its program is gone, it ends within its TTL or disconnect grace.
     Metadata: "session_id". Example: {"session_id": "pod-0"}.
     """
-    ERROR_REASON_ACQUIRE_CANCELLED: _ErrorReason.ValueType  # 29
+    ERROR_REASON_ACQUIRE_CANCELLED: _ErrorReason.ValueType  # 27
     """A CancelAcquire for these names, or a CloseSession, has overtaken the call, and nothing was changed. ABORTED: retry
     if the locks are still wanted.
     Metadata: "session_id". Example: {"session_id": "worker-7"}.
     """
-    ERROR_REASON_SESSION_REOPENED: _ErrorReason.ValueType  # 30
+    ERROR_REASON_SESSION_REOPENED: _ErrorReason.ValueType  # 28
     """The session of the given opened_revision has ended, and another one of the same id is open. FAILED_PRECONDITION.
     Metadata: "session_id", "opened_revision" (of the open session).
     Example: {"session_id": "worker-7", "opened_revision": "41"}.
     """
-    ERROR_REASON_DEADLINE_EXCEEDED: _ErrorReason.ValueType  # 31
+    ERROR_REASON_DEADLINE_EXCEEDED: _ErrorReason.ValueType  # 29
     """A deadline passed before the reply: that of the call (grpc-timeout), or the server's for the message of a call
     (10 s). The call may have taken effect. DEADLINE_EXCEEDED: retry with more time; repeating a request is safe if it
     names the session.
     Metadata: none.
     """
-    ERROR_REASON_CLIENT_SUPERSEDED: _ErrorReason.ValueType  # 32
+    ERROR_REASON_CLIENT_SUPERSEDED: _ErrorReason.ValueType  # 30
     """The client has connected again since, with a higher epoch, or has ended. FAILED_PRECONDITION: if it did not, another
     program uses its id; take a new one.
     Metadata: "client_id". Example: {"client_id": "5e8c1f1a90b24c3f"}.
     """
-    ERROR_REASON_MEMBERSHIP_OVERLAP: _ErrorReason.ValueType  # 33
+    ERROR_REASON_MEMBERSHIP_OVERLAP: _ErrorReason.ValueType  # 31
     """The session is a member of the group already, by another membership. FAILED_PRECONDITION.
     Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
     """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
-    """Why a call was rejected. google.rpc.ErrorInfo.reason has the name without its prefix, with the domain "tenure" and
-    the metadata named below. Callers decide by the reason, never by the text of the message.
+    """Why a call was rejected. The trailer "tenure-reason" has the name without its prefix. So has google.rpc.ErrorInfo in
+    the trailer "grpc-status-details-bin", with the domain "tenure" and the metadata named below. Callers decide by the
+    reason, never by the text of the message.
     """
 
 ERROR_REASON_UNSPECIFIED: ErrorReason.ValueType  # 0
@@ -259,112 +249,101 @@ ERROR_REASON_LIMIT_REACHED: ErrorReason.ValueType  # 12
 be released first.
 Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
 """
-ERROR_REASON_NOT_ATTACHED: ErrorReason.ValueType  # 13
-"""The session is not attached to this stream, or was attached elsewhere in the meantime. FAILED_PRECONDITION: attach
-it.
-Metadata: "session_id". Example: {"session_id": "worker-7"}.
-"""
-ERROR_REASON_OUTCOME_UNKNOWN: ErrorReason.ValueType  # 14
+ERROR_REASON_OUTCOME_UNKNOWN: ErrorReason.ValueType  # 13
 """The database did not reply in time, so it is unknown whether the change was made. UNAVAILABLE, with
 google.rpc.RetryInfo: retry; repeating a request is safe if it names the session.
 Metadata: none.
 """
-ERROR_REASON_LIMIT_MISMATCH: ErrorReason.ValueType  # 15
+ERROR_REASON_LIMIT_MISMATCH: ErrorReason.ValueType  # 14
 """The limit stated by the caller differs from the lock's limit, or the caller requests more permits than the limit.
 FAILED_PRECONDITION.
 Metadata: "name", "limit" (the lock's), "asked". Example: {"name": "db", "limit": "5", "asked": "3"}.
 """
-ERROR_REASON_LIMIT_UNKNOWN: ErrorReason.ValueType  # 16
+ERROR_REASON_LIMIT_UNKNOWN: ErrorReason.ValueType  # 15
 """Permits were requested without a limit, for a lock that has none. FAILED_PRECONDITION.
 Metadata: "name". Example: {"name": "db"}.
 """
-ERROR_REASON_TRANSFER_IMPOSSIBLE: ErrorReason.ValueType  # 17
+ERROR_REASON_TRANSFER_IMPOSSIBLE: ErrorReason.ValueType  # 16
 """The hold cannot be handed over: the lock has no holder or several, no waiter could follow, or the hold has a
 minimum. FAILED_PRECONDITION.
 Metadata: "name", "obstacle" (NOT_HELD, SEVERAL_HOLDERS, NO_WAITER, NOT_WAITING or MIN_HOLD).
 Example: {"name": "leader", "obstacle": "NO_WAITER"}.
 """
-ERROR_REASON_TRANSFER_PENDING: ErrorReason.ValueType  # 18
+ERROR_REASON_TRANSFER_PENDING: ErrorReason.ValueType  # 17
 """The holder has already been asked to hand over to another waiter. FAILED_PRECONDITION: retry later.
 Metadata: "name", "token". Example: {"name": "leader", "token": "41"}.
 """
-ERROR_REASON_TRANSFER_NOT_CONFIRMED: ErrorReason.ValueType  # 19
+ERROR_REASON_TRANSFER_NOT_CONFIRMED: ErrorReason.ValueType  # 18
 """The holder did not stop in time, and keeps the hold; or its hold ended in another way in the meantime. ABORTED.
 Metadata: "name", "token". Example: {"name": "leader", "token": "41"}.
 """
-ERROR_REASON_NOT_LEADER: ErrorReason.ValueType  # 20
+ERROR_REASON_NOT_LEADER: ErrorReason.ValueType  # 19
 """The session does not lead the group, or not with this token: a leader whose session has ended is no longer the
 leader, even after it has joined again. FAILED_PRECONDITION.
 Metadata: "group", "session_id", "token", "leader" (the session that leads, absent if there is no leader).
 Example: {"group": "throughput", "session_id": "worker-7", "token": "41", "leader": "worker-3"}.
 """
-ERROR_REASON_STALE_ASSIGNMENT: ErrorReason.ValueType  # 21
+ERROR_REASON_STALE_ASSIGNMENT: ErrorReason.ValueType  # 20
 """The group has changed since the assignments were computed. ABORTED: compute them again.
 Metadata: "group", "membership_revision", "config_revision" (the current revisions).
 Example: {"group": "throughput", "membership_revision": "44", "config_revision": "12"}.
 """
-ERROR_REASON_CONFIG_CONFLICT: ErrorReason.ValueType  # 22
+ERROR_REASON_CONFIG_CONFLICT: ErrorReason.ValueType  # 21
 """The current config is not the expected one. ABORTED: read it, and decide again.
 Metadata: "group", "config_revision" (of the current config; "0" if there is none).
 Example: {"group": "throughput", "config_revision": "12"}.
 """
-ERROR_REASON_NOT_MEMBER: ErrorReason.ValueType  # 23
+ERROR_REASON_NOT_MEMBER: ErrorReason.ValueType  # 22
 """The session is not a member of the group, and did not leave it recently. FAILED_PRECONDITION.
 Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
 """
-ERROR_REASON_OVERLOADED: ErrorReason.ValueType  # 24
+ERROR_REASON_OVERLOADED: ErrorReason.ValueType  # 23
 """This server is overloaded, or the caller exceeds its request rate. An overloaded server rejects calls that would
 add load (acquire, open, join), and nothing was changed; renewals, and calls that release something, are still
 accepted. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: retry later.
 Metadata: none, or "limit" and "bound" of the request rate.
 """
-ERROR_REASON_LATE_ATTACHMENT: ErrorReason.ValueType  # 25
-"""The session has since been attached by a request with a higher count: this request is late. FAILED_PRECONDITION: if
-it is not late, continue counting from there.
-Metadata: "session_id", "attachment" (the highest count recorded for the session).
-Example: {"session_id": "worker-7", "attachment": "4"}.
-"""
-ERROR_REASON_UNAUTHENTICATED: ErrorReason.ValueType  # 26
+ERROR_REASON_UNAUTHENTICATED: ErrorReason.ValueType  # 24
 """The caller is not authenticated. UNAUTHENTICATED: present a client certificate, or a token in the header
 "authorization: Bearer TOKEN".
 Metadata: "rule": credentials-required, bearer-token, known-token, token-algorithm, token-extension, token-key,
 token-signature, token-issuer, token-audience, token-time, token-subject, certificate-name or certificate-valid.
 Example: {"rule": "known-token"}.
 """
-ERROR_REASON_PERMISSION_DENIED: ErrorReason.ValueType  # 27
+ERROR_REASON_PERMISSION_DENIED: ErrorReason.ValueType  # 25
 """The caller is not permitted to do this. PERMISSION_DENIED.
 Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name" (the name concerned; a prefix ends
 with a *; empty: any name) and "namespace"; or session-owner, with "session_id": the session was opened by another
 caller; or client-owner, with "client_id": the client has connected as another caller.
 Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
 """
-ERROR_REASON_SESSION_IN_USE: ErrorReason.ValueType  # 28
-"""Another program has opened the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or retry
+ERROR_REASON_SESSION_IN_USE: ErrorReason.ValueType  # 26
+"""A client has declared the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or retry
 when that session has ended; if its program is gone, it ends within its TTL or disconnect grace.
 Metadata: "session_id". Example: {"session_id": "pod-0"}.
 """
-ERROR_REASON_ACQUIRE_CANCELLED: ErrorReason.ValueType  # 29
+ERROR_REASON_ACQUIRE_CANCELLED: ErrorReason.ValueType  # 27
 """A CancelAcquire for these names, or a CloseSession, has overtaken the call, and nothing was changed. ABORTED: retry
 if the locks are still wanted.
 Metadata: "session_id". Example: {"session_id": "worker-7"}.
 """
-ERROR_REASON_SESSION_REOPENED: ErrorReason.ValueType  # 30
+ERROR_REASON_SESSION_REOPENED: ErrorReason.ValueType  # 28
 """The session of the given opened_revision has ended, and another one of the same id is open. FAILED_PRECONDITION.
 Metadata: "session_id", "opened_revision" (of the open session).
 Example: {"session_id": "worker-7", "opened_revision": "41"}.
 """
-ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 31
+ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 29
 """A deadline passed before the reply: that of the call (grpc-timeout), or the server's for the message of a call
 (10 s). The call may have taken effect. DEADLINE_EXCEEDED: retry with more time; repeating a request is safe if it
 names the session.
 Metadata: none.
 """
-ERROR_REASON_CLIENT_SUPERSEDED: ErrorReason.ValueType  # 32
+ERROR_REASON_CLIENT_SUPERSEDED: ErrorReason.ValueType  # 30
 """The client has connected again since, with a higher epoch, or has ended. FAILED_PRECONDITION: if it did not, another
 program uses its id; take a new one.
 Metadata: "client_id". Example: {"client_id": "5e8c1f1a90b24c3f"}.
 """
-ERROR_REASON_MEMBERSHIP_OVERLAP: ErrorReason.ValueType  # 33
+ERROR_REASON_MEMBERSHIP_OVERLAP: ErrorReason.ValueType  # 31
 """The session is a member of the group already, by another membership. FAILED_PRECONDITION.
 Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
 """

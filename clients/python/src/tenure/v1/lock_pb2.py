@@ -27,7 +27,7 @@ from . import history_pb2 as tenure_dot_v1_dot_history__pb2
 from . import session_pb2 as tenure_dot_v1_dot_session__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14tenure/v1/lock.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17tenure/v1/history.proto\x1a\x17tenure/v1/session.proto\"\xc0\x01\n\x04Lock\x12\x0c\n\x04name\x18\x01 \x01(\t\x12!\n\x07holders\x18\x02 \x03(\x0b\x32\x10.tenure.v1.Claim\x12!\n\x07waiters\x18\x03 \x03(\x0b\x32\x10.tenure.v1.Claim\x12\x14\n\x0cwaiter_count\x18\x04 \x01(\x04\x12\r\n\x05limit\x18\x05 \x01(\r\x12)\n\x08settings\x18\x06 \x01(\x0b\x32\x17.tenure.v1.LockSettings\x12\x14\n\x0cholder_count\x18\x07 \x01(\x04\"B\n\x0cLockSettings\x12\r\n\x05limit\x18\x01 \x01(\r\x12#\n\x07preempt\x18\x02 \x01(\x0b\x32\x12.tenure.v1.Preempt\"`\n\x07Preempt\x12+\n\x08settling\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12(\n\x05\x64rain\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xde\x03\n\x0e\x41\x63quireRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05names\x18\x02 \x03(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12&\n\x03ttl\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\'\n\x04wait\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08priority\x18\x06 \x01(\x05\x12\r\n\x05owner\x18\x07 \x01(\t\x12\x39\n\x08metadata\x18\x08 \x03(\x0b\x32\'.tenure.v1.AcquireRequest.MetadataEntry\x12+\n\x08min_hold\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x33\n\x10\x64isconnect_grace\x18\n \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1d\n\x04mode\x18\x0b \x01(\x0e\x32\x0f.tenure.v1.Mode\x12\x0f\n\x07permits\x18\x0c \x01(\r\x12\r\n\x05limit\x18\r \x01(\r\x12\x17\n\x0fopened_revision\x18\x0e \x01(\x04\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xdc\x01\n\x0f\x41\x63quireResponse\x12\x10\n\x08\x61\x63quired\x18\x01 \x01(\x08\x12\r\n\x05token\x18\x02 \x01(\x04\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12&\n\x03ttl\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1f\n\x05\x63laim\x18\x05 \x01(\x0b\x32\x10.tenure.v1.Claim\x12 \n\x06holder\x18\x06 \x01(\x0b\x32\x10.tenure.v1.Claim\x12\x10\n\x08revision\x18\x07 \x01(\x04\x12\x17\n\x0fopened_revision\x18\x08 \x01(\x04\"T\n\x0eReleaseRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\r\n\x05token\x18\x04 \x01(\x04\"#\n\x0fReleaseResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\"L\n\x14\x43\x61ncelAcquireRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05names\x18\x02 \x03(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\")\n\x15\x43\x61ncelAcquireResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\"1\n\x0eGetLockRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"B\n\x0fGetLockResponse\x12\x1d\n\x04lock\x18\x01 \x01(\x0b\x32\x0f.tenure.v1.Lock\x12\x10\n\x08revision\x18\x02 \x01(\x04\"\\\n\x10ListLocksRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"^\n\x11ListLocksResponse\x12\x1e\n\x05locks\x18\x01 \x03(\x0b\x32\x0f.tenure.v1.Lock\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x04\"^\n\x0c\x45victRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\x04\x12\x10\n\x08operator\x18\x04 \x01(\t\x12\x0c\n\x04note\x18\x05 \x01(\t\"Y\n\rEvictResponse\x12!\n\x07\x65victed\x18\x01 \x03(\x0b\x32\x10.tenure.v1.Claim\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12\x13\n\x0b\x65nded_count\x18\x03 \x01(\x04\"\xb6\x01\n\x0fTransferRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\x04\x12\x15\n\rto_session_id\x18\x04 \x01(\t\x12(\n\x05\x64rain\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08operator\x18\x06 \x01(\t\x12\x0c\n\x04note\x18\x07 \x01(\t\x12\x12\n\nsession_id\x18\x08 \x01(\t\"x\n\x10TransferResponse\x12\r\n\x05token\x18\x01 \x01(\x04\x12\x1f\n\x05\x63laim\x18\x02 \x01(\x0b\x32\x10.tenure.v1.Claim\x12\"\n\x08previous\x18\x03 \x01(\x0b\x32\x10.tenure.v1.Claim\x12\x10\n\x08revision\x18\x04 \x01(\x04\"\xc8\x01\n\x12UpdateClaimRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\r\n\x05token\x18\x04 \x01(\x04\x12=\n\x08metadata\x18\x05 \x03(\x0b\x32+.tenure.v1.UpdateClaimRequest.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"H\n\x13UpdateClaimResponse\x12\x1f\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x10.tenure.v1.Claim\x12\x10\n\x08revision\x18\x02 \x01(\x04\"\x82\x01\n\x14\x43onfigureLockRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12)\n\x08settings\x18\x03 \x01(\x0b\x32\x17.tenure.v1.LockSettings\x12\x10\n\x08operator\x18\x04 \x01(\t\x12\x0c\n\x04note\x18\x05 \x01(\t\"H\n\x15\x43onfigureLockResponse\x12\x1d\n\x04lock\x18\x01 \x01(\x0b\x32\x0f.tenure.v1.Lock\x12\x10\n\x08revision\x18\x02 \x01(\x04\"g\n\x12ListBlockedRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x17\n\x0f\x64\x65\x61\x64locked_only\x18\x02 \x01(\x08\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"j\n\x13ListBlockedResponse\x12(\n\x07\x62locked\x18\x01 \x03(\x0b\x32\x17.tenure.v1.BlockedClaim\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x04\"h\n\x0c\x42lockedClaim\x12\x1f\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x10.tenure.v1.Claim\x12$\n\nblocked_by\x18\x02 \x03(\x0b\x32\x10.tenure.v1.Claim\x12\x11\n\ttruncated\x18\x03 \x01(\x08\x32\xae\x06\n\x0bLockService\x12@\n\x07\x41\x63quire\x12\x19.tenure.v1.AcquireRequest\x1a\x1a.tenure.v1.AcquireResponse\x12@\n\x07Release\x12\x19.tenure.v1.ReleaseRequest\x1a\x1a.tenure.v1.ReleaseResponse\x12R\n\rCancelAcquire\x12\x1f.tenure.v1.CancelAcquireRequest\x1a .tenure.v1.CancelAcquireResponse\x12@\n\x07GetLock\x12\x19.tenure.v1.GetLockRequest\x1a\x1a.tenure.v1.GetLockResponse\x12\x46\n\tListLocks\x12\x1b.tenure.v1.ListLocksRequest\x1a\x1c.tenure.v1.ListLocksResponse\x12:\n\x05\x45vict\x12\x17.tenure.v1.EvictRequest\x1a\x18.tenure.v1.EvictResponse\x12\x43\n\x08Transfer\x12\x1a.tenure.v1.TransferRequest\x1a\x1b.tenure.v1.TransferResponse\x12L\n\x0bUpdateClaim\x12\x1d.tenure.v1.UpdateClaimRequest\x1a\x1e.tenure.v1.UpdateClaimResponse\x12R\n\rConfigureLock\x12\x1f.tenure.v1.ConfigureLockRequest\x1a .tenure.v1.ConfigureLockResponse\x12L\n\x0bListBlocked\x12\x1d.tenure.v1.ListBlockedRequest\x1a\x1e.tenure.v1.ListBlockedResponse\x12L\n\x0bListHistory\x12\x1d.tenure.v1.ListHistoryRequest\x1a\x1e.tenure.v1.ListHistoryResponseB\x17\n\x13io.tenure.client.v1P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14tenure/v1/lock.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17tenure/v1/history.proto\x1a\x17tenure/v1/session.proto\"\xc0\x01\n\x04Lock\x12\x0c\n\x04name\x18\x01 \x01(\t\x12!\n\x07holders\x18\x02 \x03(\x0b\x32\x10.tenure.v1.Claim\x12!\n\x07waiters\x18\x03 \x03(\x0b\x32\x10.tenure.v1.Claim\x12\x14\n\x0cwaiter_count\x18\x04 \x01(\x04\x12\r\n\x05limit\x18\x05 \x01(\r\x12)\n\x08settings\x18\x06 \x01(\x0b\x32\x17.tenure.v1.LockSettings\x12\x14\n\x0cholder_count\x18\x07 \x01(\x04\"B\n\x0cLockSettings\x12\r\n\x05limit\x18\x01 \x01(\r\x12#\n\x07preempt\x18\x02 \x01(\x0b\x32\x12.tenure.v1.Preempt\"`\n\x07Preempt\x12+\n\x08settling\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12(\n\x05\x64rain\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xa9\x03\n\x0e\x41\x63quireRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05names\x18\x02 \x03(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12&\n\x03ttl\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\'\n\x04wait\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08priority\x18\x06 \x01(\x05\x12\r\n\x05owner\x18\x07 \x01(\t\x12\x39\n\x08metadata\x18\x08 \x03(\x0b\x32\'.tenure.v1.AcquireRequest.MetadataEntry\x12+\n\x08min_hold\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1d\n\x04mode\x18\n \x01(\x0e\x32\x0f.tenure.v1.Mode\x12\x0f\n\x07permits\x18\x0b \x01(\r\x12\r\n\x05limit\x18\x0c \x01(\r\x12\x17\n\x0fopened_revision\x18\r \x01(\x04\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xdc\x01\n\x0f\x41\x63quireResponse\x12\x10\n\x08\x61\x63quired\x18\x01 \x01(\x08\x12\r\n\x05token\x18\x02 \x01(\x04\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12&\n\x03ttl\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1f\n\x05\x63laim\x18\x05 \x01(\x0b\x32\x10.tenure.v1.Claim\x12 \n\x06holder\x18\x06 \x01(\x0b\x32\x10.tenure.v1.Claim\x12\x10\n\x08revision\x18\x07 \x01(\x04\x12\x17\n\x0fopened_revision\x18\x08 \x01(\x04\"T\n\x0eReleaseRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\r\n\x05token\x18\x04 \x01(\x04\"#\n\x0fReleaseResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\"L\n\x14\x43\x61ncelAcquireRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05names\x18\x02 \x03(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\")\n\x15\x43\x61ncelAcquireResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\"1\n\x0eGetLockRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"B\n\x0fGetLockResponse\x12\x1d\n\x04lock\x18\x01 \x01(\x0b\x32\x0f.tenure.v1.Lock\x12\x10\n\x08revision\x18\x02 \x01(\x04\"\\\n\x10ListLocksRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"^\n\x11ListLocksResponse\x12\x1e\n\x05locks\x18\x01 \x03(\x0b\x32\x0f.tenure.v1.Lock\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x04\"^\n\x0c\x45victRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\x04\x12\x10\n\x08operator\x18\x04 \x01(\t\x12\x0c\n\x04note\x18\x05 \x01(\t\"Y\n\rEvictResponse\x12!\n\x07\x65victed\x18\x01 \x03(\x0b\x32\x10.tenure.v1.Claim\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12\x13\n\x0b\x65nded_count\x18\x03 \x01(\x04\"\xb6\x01\n\x0fTransferRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\x04\x12\x15\n\rto_session_id\x18\x04 \x01(\t\x12(\n\x05\x64rain\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08operator\x18\x06 \x01(\t\x12\x0c\n\x04note\x18\x07 \x01(\t\x12\x12\n\nsession_id\x18\x08 \x01(\t\"x\n\x10TransferResponse\x12\r\n\x05token\x18\x01 \x01(\x04\x12\x1f\n\x05\x63laim\x18\x02 \x01(\x0b\x32\x10.tenure.v1.Claim\x12\"\n\x08previous\x18\x03 \x01(\x0b\x32\x10.tenure.v1.Claim\x12\x10\n\x08revision\x18\x04 \x01(\x04\"\xc8\x01\n\x12UpdateClaimRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\r\n\x05token\x18\x04 \x01(\x04\x12=\n\x08metadata\x18\x05 \x03(\x0b\x32+.tenure.v1.UpdateClaimRequest.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"H\n\x13UpdateClaimResponse\x12\x1f\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x10.tenure.v1.Claim\x12\x10\n\x08revision\x18\x02 \x01(\x04\"\x82\x01\n\x14\x43onfigureLockRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12)\n\x08settings\x18\x03 \x01(\x0b\x32\x17.tenure.v1.LockSettings\x12\x10\n\x08operator\x18\x04 \x01(\t\x12\x0c\n\x04note\x18\x05 \x01(\t\"H\n\x15\x43onfigureLockResponse\x12\x1d\n\x04lock\x18\x01 \x01(\x0b\x32\x0f.tenure.v1.Lock\x12\x10\n\x08revision\x18\x02 \x01(\x04\"g\n\x12ListBlockedRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x17\n\x0f\x64\x65\x61\x64locked_only\x18\x02 \x01(\x08\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"j\n\x13ListBlockedResponse\x12(\n\x07\x62locked\x18\x01 \x03(\x0b\x32\x17.tenure.v1.BlockedClaim\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x04\"h\n\x0c\x42lockedClaim\x12\x1f\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x10.tenure.v1.Claim\x12$\n\nblocked_by\x18\x02 \x03(\x0b\x32\x10.tenure.v1.Claim\x12\x11\n\ttruncated\x18\x03 \x01(\x08\x32\xae\x06\n\x0bLockService\x12@\n\x07\x41\x63quire\x12\x19.tenure.v1.AcquireRequest\x1a\x1a.tenure.v1.AcquireResponse\x12@\n\x07Release\x12\x19.tenure.v1.ReleaseRequest\x1a\x1a.tenure.v1.ReleaseResponse\x12R\n\rCancelAcquire\x12\x1f.tenure.v1.CancelAcquireRequest\x1a .tenure.v1.CancelAcquireResponse\x12@\n\x07GetLock\x12\x19.tenure.v1.GetLockRequest\x1a\x1a.tenure.v1.GetLockResponse\x12\x46\n\tListLocks\x12\x1b.tenure.v1.ListLocksRequest\x1a\x1c.tenure.v1.ListLocksResponse\x12:\n\x05\x45vict\x12\x17.tenure.v1.EvictRequest\x1a\x18.tenure.v1.EvictResponse\x12\x43\n\x08Transfer\x12\x1a.tenure.v1.TransferRequest\x1a\x1b.tenure.v1.TransferResponse\x12L\n\x0bUpdateClaim\x12\x1d.tenure.v1.UpdateClaimRequest\x1a\x1e.tenure.v1.UpdateClaimResponse\x12R\n\rConfigureLock\x12\x1f.tenure.v1.ConfigureLockRequest\x1a .tenure.v1.ConfigureLockResponse\x12L\n\x0bListBlocked\x12\x1d.tenure.v1.ListBlockedRequest\x1a\x1e.tenure.v1.ListBlockedResponse\x12L\n\x0bListHistory\x12\x1d.tenure.v1.ListHistoryRequest\x1a\x1e.tenure.v1.ListHistoryResponseB\x17\n\x13io.tenure.client.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -46,51 +46,51 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PREEMPT']._serialized_start=380
   _globals['_PREEMPT']._serialized_end=476
   _globals['_ACQUIREREQUEST']._serialized_start=479
-  _globals['_ACQUIREREQUEST']._serialized_end=957
-  _globals['_ACQUIREREQUEST_METADATAENTRY']._serialized_start=910
-  _globals['_ACQUIREREQUEST_METADATAENTRY']._serialized_end=957
-  _globals['_ACQUIRERESPONSE']._serialized_start=960
-  _globals['_ACQUIRERESPONSE']._serialized_end=1180
-  _globals['_RELEASEREQUEST']._serialized_start=1182
-  _globals['_RELEASEREQUEST']._serialized_end=1266
-  _globals['_RELEASERESPONSE']._serialized_start=1268
-  _globals['_RELEASERESPONSE']._serialized_end=1303
-  _globals['_CANCELACQUIREREQUEST']._serialized_start=1305
-  _globals['_CANCELACQUIREREQUEST']._serialized_end=1381
-  _globals['_CANCELACQUIRERESPONSE']._serialized_start=1383
-  _globals['_CANCELACQUIRERESPONSE']._serialized_end=1424
-  _globals['_GETLOCKREQUEST']._serialized_start=1426
-  _globals['_GETLOCKREQUEST']._serialized_end=1475
-  _globals['_GETLOCKRESPONSE']._serialized_start=1477
-  _globals['_GETLOCKRESPONSE']._serialized_end=1543
-  _globals['_LISTLOCKSREQUEST']._serialized_start=1545
-  _globals['_LISTLOCKSREQUEST']._serialized_end=1637
-  _globals['_LISTLOCKSRESPONSE']._serialized_start=1639
-  _globals['_LISTLOCKSRESPONSE']._serialized_end=1733
-  _globals['_EVICTREQUEST']._serialized_start=1735
-  _globals['_EVICTREQUEST']._serialized_end=1829
-  _globals['_EVICTRESPONSE']._serialized_start=1831
-  _globals['_EVICTRESPONSE']._serialized_end=1920
-  _globals['_TRANSFERREQUEST']._serialized_start=1923
-  _globals['_TRANSFERREQUEST']._serialized_end=2105
-  _globals['_TRANSFERRESPONSE']._serialized_start=2107
-  _globals['_TRANSFERRESPONSE']._serialized_end=2227
-  _globals['_UPDATECLAIMREQUEST']._serialized_start=2230
-  _globals['_UPDATECLAIMREQUEST']._serialized_end=2430
-  _globals['_UPDATECLAIMREQUEST_METADATAENTRY']._serialized_start=910
-  _globals['_UPDATECLAIMREQUEST_METADATAENTRY']._serialized_end=957
-  _globals['_UPDATECLAIMRESPONSE']._serialized_start=2432
-  _globals['_UPDATECLAIMRESPONSE']._serialized_end=2504
-  _globals['_CONFIGURELOCKREQUEST']._serialized_start=2507
-  _globals['_CONFIGURELOCKREQUEST']._serialized_end=2637
-  _globals['_CONFIGURELOCKRESPONSE']._serialized_start=2639
-  _globals['_CONFIGURELOCKRESPONSE']._serialized_end=2711
-  _globals['_LISTBLOCKEDREQUEST']._serialized_start=2713
-  _globals['_LISTBLOCKEDREQUEST']._serialized_end=2816
-  _globals['_LISTBLOCKEDRESPONSE']._serialized_start=2818
-  _globals['_LISTBLOCKEDRESPONSE']._serialized_end=2924
-  _globals['_BLOCKEDCLAIM']._serialized_start=2926
-  _globals['_BLOCKEDCLAIM']._serialized_end=3030
-  _globals['_LOCKSERVICE']._serialized_start=3033
-  _globals['_LOCKSERVICE']._serialized_end=3847
+  _globals['_ACQUIREREQUEST']._serialized_end=904
+  _globals['_ACQUIREREQUEST_METADATAENTRY']._serialized_start=857
+  _globals['_ACQUIREREQUEST_METADATAENTRY']._serialized_end=904
+  _globals['_ACQUIRERESPONSE']._serialized_start=907
+  _globals['_ACQUIRERESPONSE']._serialized_end=1127
+  _globals['_RELEASEREQUEST']._serialized_start=1129
+  _globals['_RELEASEREQUEST']._serialized_end=1213
+  _globals['_RELEASERESPONSE']._serialized_start=1215
+  _globals['_RELEASERESPONSE']._serialized_end=1250
+  _globals['_CANCELACQUIREREQUEST']._serialized_start=1252
+  _globals['_CANCELACQUIREREQUEST']._serialized_end=1328
+  _globals['_CANCELACQUIRERESPONSE']._serialized_start=1330
+  _globals['_CANCELACQUIRERESPONSE']._serialized_end=1371
+  _globals['_GETLOCKREQUEST']._serialized_start=1373
+  _globals['_GETLOCKREQUEST']._serialized_end=1422
+  _globals['_GETLOCKRESPONSE']._serialized_start=1424
+  _globals['_GETLOCKRESPONSE']._serialized_end=1490
+  _globals['_LISTLOCKSREQUEST']._serialized_start=1492
+  _globals['_LISTLOCKSREQUEST']._serialized_end=1584
+  _globals['_LISTLOCKSRESPONSE']._serialized_start=1586
+  _globals['_LISTLOCKSRESPONSE']._serialized_end=1680
+  _globals['_EVICTREQUEST']._serialized_start=1682
+  _globals['_EVICTREQUEST']._serialized_end=1776
+  _globals['_EVICTRESPONSE']._serialized_start=1778
+  _globals['_EVICTRESPONSE']._serialized_end=1867
+  _globals['_TRANSFERREQUEST']._serialized_start=1870
+  _globals['_TRANSFERREQUEST']._serialized_end=2052
+  _globals['_TRANSFERRESPONSE']._serialized_start=2054
+  _globals['_TRANSFERRESPONSE']._serialized_end=2174
+  _globals['_UPDATECLAIMREQUEST']._serialized_start=2177
+  _globals['_UPDATECLAIMREQUEST']._serialized_end=2377
+  _globals['_UPDATECLAIMREQUEST_METADATAENTRY']._serialized_start=857
+  _globals['_UPDATECLAIMREQUEST_METADATAENTRY']._serialized_end=904
+  _globals['_UPDATECLAIMRESPONSE']._serialized_start=2379
+  _globals['_UPDATECLAIMRESPONSE']._serialized_end=2451
+  _globals['_CONFIGURELOCKREQUEST']._serialized_start=2454
+  _globals['_CONFIGURELOCKREQUEST']._serialized_end=2584
+  _globals['_CONFIGURELOCKRESPONSE']._serialized_start=2586
+  _globals['_CONFIGURELOCKRESPONSE']._serialized_end=2658
+  _globals['_LISTBLOCKEDREQUEST']._serialized_start=2660
+  _globals['_LISTBLOCKEDREQUEST']._serialized_end=2763
+  _globals['_LISTBLOCKEDRESPONSE']._serialized_start=2765
+  _globals['_LISTBLOCKEDRESPONSE']._serialized_end=2871
+  _globals['_BLOCKEDCLAIM']._serialized_start=2873
+  _globals['_BLOCKEDCLAIM']._serialized_end=2977
+  _globals['_LOCKSERVICE']._serialized_start=2980
+  _globals['_LOCKSERVICE']._serialized_end=3794
 # @@protoc_insertion_point(module_scope)

@@ -158,7 +158,6 @@ class AcquireRequest(google.protobuf.message.Message):
     OWNER_FIELD_NUMBER: builtins.int
     METADATA_FIELD_NUMBER: builtins.int
     MIN_HOLD_FIELD_NUMBER: builtins.int
-    DISCONNECT_GRACE_FIELD_NUMBER: builtins.int
     MODE_FIELD_NUMBER: builtins.int
     PERMITS_FIELD_NUMBER: builtins.int
     LIMIT_FIELD_NUMBER: builtins.int
@@ -212,13 +211,6 @@ class AcquireRequest(google.protobuf.message.Message):
         or the session ends. Counted by the session's home, and restarted when the home changes. At most 24 h. Default: 0.
         """
 
-    @property
-    def disconnect_grace(self) -> google.protobuf.duration_pb2.Duration:
-        """How long the session outlives its ClientService stream, as in OpenSessionRequest: 100 ms to the ttl. It is set
-        together with the ttl, and must be unset without one. Default (unset): none if a ttl is given, else the value of
-        the open session.
-        """
-
     def __init__(
         self,
         *,
@@ -231,14 +223,13 @@ class AcquireRequest(google.protobuf.message.Message):
         owner: builtins.str = ...,
         metadata: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
         min_hold: google.protobuf.duration_pb2.Duration | None = ...,
-        disconnect_grace: google.protobuf.duration_pb2.Duration | None = ...,
         mode: tenure.v1.session_pb2.Mode.ValueType = ...,
         permits: builtins.int = ...,
         limit: builtins.int = ...,
         opened_revision: builtins.int = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["disconnect_grace", b"disconnect_grace", "min_hold", b"min_hold", "ttl", b"ttl", "wait", b"wait"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["disconnect_grace", b"disconnect_grace", "limit", b"limit", "metadata", b"metadata", "min_hold", b"min_hold", "mode", b"mode", "names", b"names", "namespace", b"namespace", "opened_revision", b"opened_revision", "owner", b"owner", "permits", b"permits", "priority", b"priority", "session_id", b"session_id", "ttl", b"ttl", "wait", b"wait"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["min_hold", b"min_hold", "ttl", b"ttl", "wait", b"wait"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["limit", b"limit", "metadata", b"metadata", "min_hold", b"min_hold", "mode", b"mode", "names", b"names", "namespace", b"namespace", "opened_revision", b"opened_revision", "owner", b"owner", "permits", b"permits", "priority", b"priority", "session_id", b"session_id", "ttl", b"ttl", "wait", b"wait"]) -> None: ...
 
 global___AcquireRequest = AcquireRequest
 
@@ -261,15 +252,11 @@ class AcquireResponse(google.protobuf.message.Message):
     token: builtins.int
     """The fencing token of the hold, to be sent with every write that the lock protects. 0 if not acquired."""
     session_id: builtins.str
-    """The session of the request, with its id if the server generated it. On a ClientService stream, empty if the lock
-    was acquired and the command had no ttl: the command's id identifies the request there.
-    """
+    """The session of the request, with its id if the server generated it."""
     revision: builtins.int
     """The namespace's revision at which the reply was valid."""
     opened_revision: builtins.int
-    """The opened_revision of the session of the request. 0 if the session is not open, and on a ClientService stream
-    where session_id is empty.
-    """
+    """The opened_revision of the session of the request. 0 if the session is not open."""
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
         """The session lives at least this long, counted from when the request was sent. Unset if the lock was acquired after
@@ -278,9 +265,7 @@ class AcquireResponse(google.protobuf.message.Message):
 
     @property
     def claim(self) -> tenure.v1.session_pb2.Claim:
-        """The session's claim. Unset if the wait ended without a grant, and on a ClientService stream where session_id is
-        empty.
-        """
+        """The session's claim. Unset if the wait ended without a grant."""
 
     @property
     def holder(self) -> tenure.v1.session_pb2.Claim:

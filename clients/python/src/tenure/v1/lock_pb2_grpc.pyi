@@ -29,10 +29,11 @@ class LockServiceStub:
     """Acquires one or several locks, all or nothing. If another session holds them, the reply says so; that is not an
     error. Repeating the call with the same session and names returns the existing claim and renews the session. The
     call may go to any server, even while another server renews the session or has an earlier call for the same claim
-    open: the wait belongs to the latest call. If a call ends without a reply, its claim is cancelled after the
-    server's reattach time (5 s), even if it was granted in the meantime, unless the session has repeated
-    the Acquire or acted on the claim by then. A grant whose server died with the call, or whose reply was lost in
-    transit, remains until its session ends.
+    open: the wait belongs to the latest call. While it waits, its server renews the session. When `wait` has passed,
+    the claim ends with the call, and so does its place in the queue: prefer one long wait to several short ones. If a
+    call ends without a reply, its claim keeps its place for the server's reattach time (5 s). Then it is cancelled,
+    even if it was granted in the meantime, unless the session has repeated the Acquire or acted on the claim by then.
+    A grant whose server died with the call, or whose reply was lost in transit, remains until its session ends.
     """
 
     Release: grpc.UnaryUnaryMultiCallable[
@@ -114,10 +115,11 @@ class LockServiceAsyncStub:
     """Acquires one or several locks, all or nothing. If another session holds them, the reply says so; that is not an
     error. Repeating the call with the same session and names returns the existing claim and renews the session. The
     call may go to any server, even while another server renews the session or has an earlier call for the same claim
-    open: the wait belongs to the latest call. If a call ends without a reply, its claim is cancelled after the
-    server's reattach time (5 s), even if it was granted in the meantime, unless the session has repeated
-    the Acquire or acted on the claim by then. A grant whose server died with the call, or whose reply was lost in
-    transit, remains until its session ends.
+    open: the wait belongs to the latest call. While it waits, its server renews the session. When `wait` has passed,
+    the claim ends with the call, and so does its place in the queue: prefer one long wait to several short ones. If a
+    call ends without a reply, its claim keeps its place for the server's reattach time (5 s). Then it is cancelled,
+    even if it was granted in the meantime, unless the session has repeated the Acquire or acted on the claim by then.
+    A grant whose server died with the call, or whose reply was lost in transit, remains until its session ends.
     """
 
     Release: grpc.aio.UnaryUnaryMultiCallable[
@@ -201,10 +203,11 @@ class LockServiceServicer(metaclass=abc.ABCMeta):
         """Acquires one or several locks, all or nothing. If another session holds them, the reply says so; that is not an
         error. Repeating the call with the same session and names returns the existing claim and renews the session. The
         call may go to any server, even while another server renews the session or has an earlier call for the same claim
-        open: the wait belongs to the latest call. If a call ends without a reply, its claim is cancelled after the
-        server's reattach time (5 s), even if it was granted in the meantime, unless the session has repeated
-        the Acquire or acted on the claim by then. A grant whose server died with the call, or whose reply was lost in
-        transit, remains until its session ends.
+        open: the wait belongs to the latest call. While it waits, its server renews the session. When `wait` has passed,
+        the claim ends with the call, and so does its place in the queue: prefer one long wait to several short ones. If a
+        call ends without a reply, its claim keeps its place for the server's reattach time (5 s). Then it is cancelled,
+        even if it was granted in the meantime, unless the session has repeated the Acquire or acted on the claim by then.
+        A grant whose server died with the call, or whose reply was lost in transit, remains until its session ends.
         """
 
     @abc.abstractmethod

@@ -26,7 +26,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17tenure/v1/session.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x84\x03\n\x07Session\x12\n\n\x02id\x18\x01 \x01(\t\x12\x17\n\x0fopened_revision\x18\x02 \x01(\x04\x12&\n\x03ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05owner\x18\x04 \x01(\t\x12\x32\n\x08metadata\x18\x05 \x03(\x0b\x32 .tenure.v1.Session.MetadataEntry\x12\x0c\n\x04home\x18\x06 \x01(\x04\x12 \n\x06\x63laims\x18\x07 \x03(\x0b\x32\x10.tenure.v1.Claim\x12,\n\tremaining\x18\x08 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x33\n\x10\x64isconnect_grace\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08identity\x18\n \x01(\t\x12\x13\n\x0b\x63laim_count\x18\x0b \x01(\x04\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xcb\x03\n\x05\x43laim\x12\n\n\x02id\x18\x01 \x01(\x04\x12\r\n\x05names\x18\x02 \x03(\t\x12$\n\x05state\x18\x03 \x01(\x0e\x32\x15.tenure.v1.ClaimState\x12\r\n\x05token\x18\x04 \x01(\x04\x12\x12\n\nsession_id\x18\x05 \x01(\t\x12\r\n\x05owner\x18\x06 \x01(\t\x12\x30\n\x08metadata\x18\x07 \x03(\x0b\x32\x1e.tenure.v1.Claim.MetadataEntry\x12\x10\n\x08priority\x18\x08 \x01(\x05\x12+\n\x08min_hold\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1d\n\x04mode\x18\n \x01(\x0e\x32\x0f.tenure.v1.Mode\x12\x0f\n\x07permits\x18\x0b \x01(\r\x12\r\n\x05limit\x18\x0c \x01(\r\x12,\n\x08transfer\x18\r \x01(\x0b\x32\x1a.tenure.v1.PendingTransfer\x12\x10\n\x08\x64\x65\x61\x64lock\x18\x0e \x03(\t\x12.\n\ngranted_at\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"r\n\x0fPendingTransfer\x12\x15\n\rto_session_id\x18\x01 \x01(\t\x12(\n\x05\x64rain\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08operator\x18\x03 \x01(\t\x12\x0c\n\x04note\x18\x04 \x01(\t\"\xbe\x02\n\x12OpenSessionRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12&\n\x03ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05owner\x18\x04 \x01(\t\x12=\n\x08metadata\x18\x05 \x03(\x0b\x32+.tenure.v1.OpenSessionRequest.MetadataEntry\x12\x33\n\x10\x64isconnect_grace\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\nattachment\x18\x07 \x01(\x04\x12\x11\n\tclient_id\x18\x08 \x01(\t\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\":\n\x13OpenSessionResponse\x12#\n\x07session\x18\x01 \x01(\x0b\x32\x12.tenure.v1.Session\"5\n\x0cRenewRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\"7\n\rRenewResponse\x12&\n\x03ttl\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\":\n\x10KeepAliveRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x13\n\x0bsession_ids\x18\x02 \x03(\t\"=\n\x11KeepAliveResponse\x12(\n\x08sessions\x18\x01 \x03(\x0b\x32\x16.tenure.v1.KeptSession\"n\n\x0bKeptSession\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12&\n\x03ttl\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12#\n\x07refusal\x18\x03 \x01(\x0b\x32\x12.tenure.v1.Refusal\"O\n\x13\x43loseSessionRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\x11\n\tclient_id\x18\x03 \x01(\t\"\x16\n\x14\x43loseSessionResponse\"O\n\x11GetSessionRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\x13\n\x0b\x61\x66ter_claim\x18\x03 \x01(\x04\"K\n\x12GetSessionResponse\x12#\n\x07session\x18\x01 \x01(\x0b\x32\x12.tenure.v1.Session\x12\x10\n\x08revision\x18\x02 \x01(\x04\"O\n\x13ListSessionsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"g\n\x14ListSessionsResponse\x12$\n\x08sessions\x18\x01 \x03(\x0b\x32\x12.tenure.v1.Session\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x04\"\x9d\x01\n\x07Refusal\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x32\n\x08metadata\x18\x04 \x03(\x0b\x32 .tenure.v1.Refusal.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01*S\n\x04Mode\x12\x14\n\x10MODE_UNSPECIFIED\x10\x00\x12\x12\n\x0eMODE_EXCLUSIVE\x10\x01\x12\x0f\n\x0bMODE_SHARED\x10\x02\x12\x10\n\x0cMODE_PERMITS\x10\x03*s\n\nClaimState\x12\x1b\n\x17\x43LAIM_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x43LAIM_STATE_WAITING\x10\x01\x12\x14\n\x10\x43LAIM_STATE_HELD\x10\x02\x12\x19\n\x15\x43LAIM_STATE_LINGERING\x10\x03*\xc0\x01\n\tEndReason\x12\x1a\n\x16\x45ND_REASON_UNSPECIFIED\x10\x00\x12\x17\n\x13\x45ND_REASON_RELEASED\x10\x01\x12\x16\n\x12\x45ND_REASON_EXPIRED\x10\x02\x12\x1b\n\x17\x45ND_REASON_DISCONNECTED\x10\x03\x12\x15\n\x11\x45ND_REASON_CLOSED\x10\x04\x12\x16\n\x12\x45ND_REASON_EVICTED\x10\x05\x12\x1a\n\x16\x45ND_REASON_TRANSFERRED\x10\x06\x32\xd3\x03\n\x0eSessionService\x12L\n\x0bOpenSession\x12\x1d.tenure.v1.OpenSessionRequest\x1a\x1e.tenure.v1.OpenSessionResponse\x12:\n\x05Renew\x12\x17.tenure.v1.RenewRequest\x1a\x18.tenure.v1.RenewResponse\x12J\n\tKeepAlive\x12\x1b.tenure.v1.KeepAliveRequest\x1a\x1c.tenure.v1.KeepAliveResponse(\x01\x30\x01\x12O\n\x0c\x43loseSession\x12\x1e.tenure.v1.CloseSessionRequest\x1a\x1f.tenure.v1.CloseSessionResponse\x12I\n\nGetSession\x12\x1c.tenure.v1.GetSessionRequest\x1a\x1d.tenure.v1.GetSessionResponse\x12O\n\x0cListSessions\x12\x1e.tenure.v1.ListSessionsRequest\x1a\x1f.tenure.v1.ListSessionsResponseB\x17\n\x13io.tenure.client.v1P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17tenure/v1/session.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x84\x03\n\x07Session\x12\n\n\x02id\x18\x01 \x01(\t\x12\x17\n\x0fopened_revision\x18\x02 \x01(\x04\x12&\n\x03ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05owner\x18\x04 \x01(\t\x12\x32\n\x08metadata\x18\x05 \x03(\x0b\x32 .tenure.v1.Session.MetadataEntry\x12\x0c\n\x04home\x18\x06 \x01(\x04\x12 \n\x06\x63laims\x18\x07 \x03(\x0b\x32\x10.tenure.v1.Claim\x12,\n\tremaining\x18\x08 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x33\n\x10\x64isconnect_grace\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08identity\x18\n \x01(\t\x12\x13\n\x0b\x63laim_count\x18\x0b \x01(\x04\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xcb\x03\n\x05\x43laim\x12\n\n\x02id\x18\x01 \x01(\x04\x12\r\n\x05names\x18\x02 \x03(\t\x12$\n\x05state\x18\x03 \x01(\x0e\x32\x15.tenure.v1.ClaimState\x12\r\n\x05token\x18\x04 \x01(\x04\x12\x12\n\nsession_id\x18\x05 \x01(\t\x12\r\n\x05owner\x18\x06 \x01(\t\x12\x30\n\x08metadata\x18\x07 \x03(\x0b\x32\x1e.tenure.v1.Claim.MetadataEntry\x12\x10\n\x08priority\x18\x08 \x01(\x05\x12+\n\x08min_hold\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1d\n\x04mode\x18\n \x01(\x0e\x32\x0f.tenure.v1.Mode\x12\x0f\n\x07permits\x18\x0b \x01(\r\x12\r\n\x05limit\x18\x0c \x01(\r\x12,\n\x08transfer\x18\r \x01(\x0b\x32\x1a.tenure.v1.PendingTransfer\x12\x10\n\x08\x64\x65\x61\x64lock\x18\x0e \x03(\t\x12.\n\ngranted_at\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"r\n\x0fPendingTransfer\x12\x15\n\rto_session_id\x18\x01 \x01(\t\x12(\n\x05\x64rain\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08operator\x18\x03 \x01(\t\x12\x0c\n\x04note\x18\x04 \x01(\t\"\xe2\x01\n\x12OpenSessionRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12&\n\x03ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05owner\x18\x04 \x01(\t\x12=\n\x08metadata\x18\x05 \x03(\x0b\x32+.tenure.v1.OpenSessionRequest.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\":\n\x13OpenSessionResponse\x12#\n\x07session\x18\x01 \x01(\x0b\x32\x12.tenure.v1.Session\"5\n\x0cRenewRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\"G\n\rRenewResponse\x12&\n\x03ttl\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0e\n\x06tokens\x18\x02 \x03(\x04\"<\n\x13\x43loseSessionRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\"\x16\n\x14\x43loseSessionResponse\"O\n\x11GetSessionRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\x13\n\x0b\x61\x66ter_claim\x18\x03 \x01(\x04\"K\n\x12GetSessionResponse\x12#\n\x07session\x18\x01 \x01(\x0b\x32\x12.tenure.v1.Session\x12\x10\n\x08revision\x18\x02 \x01(\x04\"O\n\x13ListSessionsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"g\n\x14ListSessionsResponse\x12$\n\x08sessions\x18\x01 \x03(\x0b\x32\x12.tenure.v1.Session\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x04\"\x9d\x01\n\x07Refusal\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x32\n\x08metadata\x18\x04 \x03(\x0b\x32 .tenure.v1.Refusal.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01*S\n\x04Mode\x12\x14\n\x10MODE_UNSPECIFIED\x10\x00\x12\x12\n\x0eMODE_EXCLUSIVE\x10\x01\x12\x0f\n\x0bMODE_SHARED\x10\x02\x12\x10\n\x0cMODE_PERMITS\x10\x03*s\n\nClaimState\x12\x1b\n\x17\x43LAIM_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x43LAIM_STATE_WAITING\x10\x01\x12\x14\n\x10\x43LAIM_STATE_HELD\x10\x02\x12\x19\n\x15\x43LAIM_STATE_LINGERING\x10\x03*\xc0\x01\n\tEndReason\x12\x1a\n\x16\x45ND_REASON_UNSPECIFIED\x10\x00\x12\x17\n\x13\x45ND_REASON_RELEASED\x10\x01\x12\x16\n\x12\x45ND_REASON_EXPIRED\x10\x02\x12\x1b\n\x17\x45ND_REASON_DISCONNECTED\x10\x03\x12\x15\n\x11\x45ND_REASON_CLOSED\x10\x04\x12\x16\n\x12\x45ND_REASON_EVICTED\x10\x05\x12\x1a\n\x16\x45ND_REASON_TRANSFERRED\x10\x06\x32\x87\x03\n\x0eSessionService\x12L\n\x0bOpenSession\x12\x1d.tenure.v1.OpenSessionRequest\x1a\x1e.tenure.v1.OpenSessionResponse\x12:\n\x05Renew\x12\x17.tenure.v1.RenewRequest\x1a\x18.tenure.v1.RenewResponse\x12O\n\x0c\x43loseSession\x12\x1e.tenure.v1.CloseSessionRequest\x1a\x1f.tenure.v1.CloseSessionResponse\x12I\n\nGetSession\x12\x1c.tenure.v1.GetSessionRequest\x1a\x1d.tenure.v1.GetSessionResponse\x12O\n\x0cListSessions\x12\x1e.tenure.v1.ListSessionsRequest\x1a\x1f.tenure.v1.ListSessionsResponseB\x17\n\x13io.tenure.client.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -42,12 +42,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_OPENSESSIONREQUEST_METADATAENTRY']._serialized_options = b'8\001'
   _globals['_REFUSAL_METADATAENTRY']._loaded_options = None
   _globals['_REFUSAL_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_MODE']._serialized_start=2409
-  _globals['_MODE']._serialized_end=2492
-  _globals['_CLAIMSTATE']._serialized_start=2494
-  _globals['_CLAIMSTATE']._serialized_end=2609
-  _globals['_ENDREASON']._serialized_start=2612
-  _globals['_ENDREASON']._serialized_end=2804
+  _globals['_MODE']._serialized_start=2079
+  _globals['_MODE']._serialized_end=2162
+  _globals['_CLAIMSTATE']._serialized_start=2164
+  _globals['_CLAIMSTATE']._serialized_end=2279
+  _globals['_ENDREASON']._serialized_start=2282
+  _globals['_ENDREASON']._serialized_end=2474
   _globals['_SESSION']._serialized_start=104
   _globals['_SESSION']._serialized_end=492
   _globals['_SESSION_METADATAENTRY']._serialized_start=445
@@ -59,37 +59,31 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PENDINGTRANSFER']._serialized_start=956
   _globals['_PENDINGTRANSFER']._serialized_end=1070
   _globals['_OPENSESSIONREQUEST']._serialized_start=1073
-  _globals['_OPENSESSIONREQUEST']._serialized_end=1391
+  _globals['_OPENSESSIONREQUEST']._serialized_end=1299
   _globals['_OPENSESSIONREQUEST_METADATAENTRY']._serialized_start=445
   _globals['_OPENSESSIONREQUEST_METADATAENTRY']._serialized_end=492
-  _globals['_OPENSESSIONRESPONSE']._serialized_start=1393
-  _globals['_OPENSESSIONRESPONSE']._serialized_end=1451
-  _globals['_RENEWREQUEST']._serialized_start=1453
-  _globals['_RENEWREQUEST']._serialized_end=1506
-  _globals['_RENEWRESPONSE']._serialized_start=1508
-  _globals['_RENEWRESPONSE']._serialized_end=1563
-  _globals['_KEEPALIVEREQUEST']._serialized_start=1565
-  _globals['_KEEPALIVEREQUEST']._serialized_end=1623
-  _globals['_KEEPALIVERESPONSE']._serialized_start=1625
-  _globals['_KEEPALIVERESPONSE']._serialized_end=1686
-  _globals['_KEPTSESSION']._serialized_start=1688
-  _globals['_KEPTSESSION']._serialized_end=1798
-  _globals['_CLOSESESSIONREQUEST']._serialized_start=1800
-  _globals['_CLOSESESSIONREQUEST']._serialized_end=1879
-  _globals['_CLOSESESSIONRESPONSE']._serialized_start=1881
-  _globals['_CLOSESESSIONRESPONSE']._serialized_end=1903
-  _globals['_GETSESSIONREQUEST']._serialized_start=1905
-  _globals['_GETSESSIONREQUEST']._serialized_end=1984
-  _globals['_GETSESSIONRESPONSE']._serialized_start=1986
-  _globals['_GETSESSIONRESPONSE']._serialized_end=2061
-  _globals['_LISTSESSIONSREQUEST']._serialized_start=2063
-  _globals['_LISTSESSIONSREQUEST']._serialized_end=2142
-  _globals['_LISTSESSIONSRESPONSE']._serialized_start=2144
-  _globals['_LISTSESSIONSRESPONSE']._serialized_end=2247
-  _globals['_REFUSAL']._serialized_start=2250
-  _globals['_REFUSAL']._serialized_end=2407
+  _globals['_OPENSESSIONRESPONSE']._serialized_start=1301
+  _globals['_OPENSESSIONRESPONSE']._serialized_end=1359
+  _globals['_RENEWREQUEST']._serialized_start=1361
+  _globals['_RENEWREQUEST']._serialized_end=1414
+  _globals['_RENEWRESPONSE']._serialized_start=1416
+  _globals['_RENEWRESPONSE']._serialized_end=1487
+  _globals['_CLOSESESSIONREQUEST']._serialized_start=1489
+  _globals['_CLOSESESSIONREQUEST']._serialized_end=1549
+  _globals['_CLOSESESSIONRESPONSE']._serialized_start=1551
+  _globals['_CLOSESESSIONRESPONSE']._serialized_end=1573
+  _globals['_GETSESSIONREQUEST']._serialized_start=1575
+  _globals['_GETSESSIONREQUEST']._serialized_end=1654
+  _globals['_GETSESSIONRESPONSE']._serialized_start=1656
+  _globals['_GETSESSIONRESPONSE']._serialized_end=1731
+  _globals['_LISTSESSIONSREQUEST']._serialized_start=1733
+  _globals['_LISTSESSIONSREQUEST']._serialized_end=1812
+  _globals['_LISTSESSIONSRESPONSE']._serialized_start=1814
+  _globals['_LISTSESSIONSRESPONSE']._serialized_end=1917
+  _globals['_REFUSAL']._serialized_start=1920
+  _globals['_REFUSAL']._serialized_end=2077
   _globals['_REFUSAL_METADATAENTRY']._serialized_start=445
   _globals['_REFUSAL_METADATAENTRY']._serialized_end=492
-  _globals['_SESSIONSERVICE']._serialized_start=2807
-  _globals['_SESSIONSERVICE']._serialized_end=3274
+  _globals['_SESSIONSERVICE']._serialized_start=2477
+  _globals['_SESSIONSERVICE']._serialized_end=2868
 # @@protoc_insertion_point(module_scope)

@@ -90,7 +90,7 @@ class _EndReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     END_REASON_EXPIRED: _EndReason.ValueType  # 2
     """The session's TTL passed without a renewal."""
     END_REASON_DISCONNECTED: _EndReason.ValueType  # 3
-    """The session's stream broke and its disconnect grace passed, or no caller was present to receive a grant."""
+    """The client's stream broke and the session's disconnect grace passed, or no caller was present to receive a grant."""
     END_REASON_CLOSED: _EndReason.ValueType  # 4
     """The client closed the session."""
     END_REASON_EVICTED: _EndReason.ValueType  # 5
@@ -108,7 +108,7 @@ END_REASON_RELEASED: EndReason.ValueType  # 1
 END_REASON_EXPIRED: EndReason.ValueType  # 2
 """The session's TTL passed without a renewal."""
 END_REASON_DISCONNECTED: EndReason.ValueType  # 3
-"""The session's stream broke and its disconnect grace passed, or no caller was present to receive a grant."""
+"""The client's stream broke and the session's disconnect grace passed, or no caller was present to receive a grant."""
 END_REASON_CLOSED: EndReason.ValueType  # 4
 """The client closed the session."""
 END_REASON_EVICTED: EndReason.ValueType  # 5
@@ -177,20 +177,20 @@ class Session(google.protobuf.message.Message):
 
     @property
     def claims(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Claim]:
-        """The session's holds and waiting claims, in the order in which they were requested. Complete in replies to
-        OpenSession and AttachSession: the claims of a session are limited to 2 MiB, beyond which Acquire and UpdateClaim
-        are rejected (LIMIT_REACHED). For the claims in replies of GetSession and ListSessions, see there.
+        """The session's holds and waiting claims, in the order in which they were requested. Complete in the reply to
+        OpenSession: the claims of a session are limited to 2 MiB, beyond which Acquire and UpdateClaim are rejected
+        (LIMIT_REACHED). For the claims in replies of GetSession and ListSessions, see there.
         """
 
     @property
     def remaining(self) -> google.protobuf.duration_pb2.Duration:
-        """The session lives at least this much longer, if its stream does. Unset unless the replying server is the session's
-        home.
+        """The session lives at least this much longer, if the stream of its client does. Unset unless the replying server is
+        the session's home.
         """
 
     @property
     def disconnect_grace(self) -> google.protobuf.duration_pb2.Duration:
-        """How long the session outlives the stream that it is attached to. Unset: until its TTL has passed."""
+        """How long the session outlives the stream of the client that declared it. Unset: until its TTL has passed."""
 
     def __init__(
         self,
@@ -337,7 +337,7 @@ class PendingTransfer(google.protobuf.message.Message):
     NOTE_FIELD_NUMBER: builtins.int
     to_session_id: builtins.str
     """The session that is to hold the locks next. Empty: the first waiter in the queue at that time; or not reported, as
-    in replies to Acquire, OpenSession and AttachSession.
+    in replies to Acquire and OpenSession.
     """
     operator: builtins.str
     """The operator who requested it. Reported to the holder only, in the state of its claim. Empty: a waiter of higher
@@ -389,25 +389,12 @@ class OpenSessionRequest(google.protobuf.message.Message):
     TTL_FIELD_NUMBER: builtins.int
     OWNER_FIELD_NUMBER: builtins.int
     METADATA_FIELD_NUMBER: builtins.int
-    DISCONNECT_GRACE_FIELD_NUMBER: builtins.int
-    ATTACHMENT_FIELD_NUMBER: builtins.int
-    CLIENT_ID_FIELD_NUMBER: builtins.int
     namespace: builtins.str
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     session_id: builtins.str
     """The session's id: 1 to 128 bytes of UTF-8 without control characters. Default: a new unique id."""
     owner: builtins.str
     """A display name for people. 0 to 255 bytes without control characters. Default: empty."""
-    attachment: builtins.int
-    """The client's count of its attachments of this session: 1 for the first OpenSession, one more for each later
-    OpenSession and each AttachSession. If the session is open and has recorded a higher count, this request is late
-    and rejected (LATE_ATTACHMENT). At most 2^63 - 1. Default: 0, not counted, and never late.
-    """
-    client_id: builtins.str
-    """On a ClientService stream: the program that opens the session, as an id that the program generates at its start.
-    0 to 128 bytes of UTF-8 without control characters. While a session opened by another program is open, the request
-    is rejected (SESSION_IN_USE). Default: empty, not compared.
-    """
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
         """How long the session lives without a renewal. Required; 500 ms to 24 h unless the server is configured otherwise."""
@@ -418,15 +405,6 @@ class OpenSessionRequest(google.protobuf.message.Message):
         line feed and tab in values.
         """
 
-    @property
-    def disconnect_grace(self) -> google.protobuf.duration_pb2.Duration:
-        """How long the session outlives the ClientService stream that it is attached to, if the stream breaks or its client
-        ends it and the session has not been attached to another stream by then: 100 ms to the ttl. A stream that a server
-        ends, or that dies with its server, ends no session. Like the ttl, it applies from now on, even to a session that
-        is already open; a stream that such a session is already attached to keeps its present grace. Default (unset):
-        none, only the TTL counts.
-        """
-
     def __init__(
         self,
         *,
@@ -435,12 +413,9 @@ class OpenSessionRequest(google.protobuf.message.Message):
         ttl: google.protobuf.duration_pb2.Duration | None = ...,
         owner: builtins.str = ...,
         metadata: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
-        disconnect_grace: google.protobuf.duration_pb2.Duration | None = ...,
-        attachment: builtins.int = ...,
-        client_id: builtins.str = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["disconnect_grace", b"disconnect_grace", "ttl", b"ttl"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["attachment", b"attachment", "client_id", b"client_id", "disconnect_grace", b"disconnect_grace", "metadata", b"metadata", "namespace", b"namespace", "owner", b"owner", "session_id", b"session_id", "ttl", b"ttl"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["ttl", b"ttl"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["metadata", b"metadata", "namespace", b"namespace", "owner", b"owner", "session_id", b"session_id", "ttl", b"ttl"]) -> None: ...
 
 global___OpenSessionRequest = OpenSessionRequest
 
@@ -494,97 +469,27 @@ class RenewResponse(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     TTL_FIELD_NUMBER: builtins.int
+    TOKENS_FIELD_NUMBER: builtins.int
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
-        """The session lives at least this long, counted from when the request was sent, even if its stream ends."""
+        """The session lives at least this long, counted from when the request was sent."""
 
-    def __init__(
-        self,
-        *,
-        ttl: google.protobuf.duration_pb2.Duration | None = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["ttl", b"ttl"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["ttl", b"ttl"]) -> None: ...
-
-global___RenewResponse = RenewResponse
-
-@typing.final
-class KeepAliveRequest(google.protobuf.message.Message):
-    """Renews several sessions."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    NAMESPACE_FIELD_NUMBER: builtins.int
-    SESSION_IDS_FIELD_NUMBER: builtins.int
-    namespace: builtins.str
-    """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     @property
-    def session_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """The sessions' ids: 1 to 1000."""
-
-    def __init__(
-        self,
-        *,
-        namespace: builtins.str = ...,
-        session_ids: collections.abc.Iterable[builtins.str] | None = ...,
-    ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["namespace", b"namespace", "session_ids", b"session_ids"]) -> None: ...
-
-global___KeepAliveRequest = KeepAliveRequest
-
-@typing.final
-class KeepAliveResponse(google.protobuf.message.Message):
-    """The reply to one KeepAliveRequest."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    SESSIONS_FIELD_NUMBER: builtins.int
-    @property
-    def sessions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___KeptSession]:
-        """The sessions, in the order of the request."""
-
-    def __init__(
-        self,
-        *,
-        sessions: collections.abc.Iterable[global___KeptSession] | None = ...,
-    ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["sessions", b"sessions"]) -> None: ...
-
-global___KeepAliveResponse = KeepAliveResponse
-
-@typing.final
-class KeptSession(google.protobuf.message.Message):
-    """The result for one session of a KeepAliveRequest."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    SESSION_ID_FIELD_NUMBER: builtins.int
-    TTL_FIELD_NUMBER: builtins.int
-    REFUSAL_FIELD_NUMBER: builtins.int
-    session_id: builtins.str
-    """The session's id."""
-    @property
-    def ttl(self) -> google.protobuf.duration_pb2.Duration:
-        """The session lives at least this long, counted from when the request was sent. Exception: if the request came by a
-        ClientService stream and that stream breaks, a session with a disconnect grace lives no longer than the grace from
-        then on. Unset: the session was not renewed.
+    def tokens(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """The fencing tokens of all that the session holds, in ascending order. A hold whose token is missing has ended: it
+        was evicted, for example. A grant whose Acquire has not returned yet may be among them, and may still be cancelled.
         """
 
-    @property
-    def refusal(self) -> global___Refusal:
-        """Why the session was not renewed, if it was not."""
-
     def __init__(
         self,
         *,
-        session_id: builtins.str = ...,
         ttl: google.protobuf.duration_pb2.Duration | None = ...,
-        refusal: global___Refusal | None = ...,
+        tokens: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["refusal", b"refusal", "ttl", b"ttl"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["refusal", b"refusal", "session_id", b"session_id", "ttl", b"ttl"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["ttl", b"ttl"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["tokens", b"tokens", "ttl", b"ttl"]) -> None: ...
 
-global___KeptSession = KeptSession
+global___RenewResponse = RenewResponse
 
 @typing.final
 class CloseSessionRequest(google.protobuf.message.Message):
@@ -594,23 +499,17 @@ class CloseSessionRequest(google.protobuf.message.Message):
 
     NAMESPACE_FIELD_NUMBER: builtins.int
     SESSION_ID_FIELD_NUMBER: builtins.int
-    CLIENT_ID_FIELD_NUMBER: builtins.int
     namespace: builtins.str
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     session_id: builtins.str
     """The session's id. Required; 1 to 128 bytes. Closing a session that is already closed is not an error."""
-    client_id: builtins.str
-    """The program that closes the session, as in OpenSessionRequest: a session of this id that another program opened
-    stays open. Default: empty, not compared.
-    """
     def __init__(
         self,
         *,
         namespace: builtins.str = ...,
         session_id: builtins.str = ...,
-        client_id: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["client_id", b"client_id", "namespace", b"namespace", "session_id", b"session_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["namespace", b"namespace", "session_id", b"session_id"]) -> None: ...
 
 global___CloseSessionRequest = CloseSessionRequest
 

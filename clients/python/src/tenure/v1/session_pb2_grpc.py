@@ -45,11 +45,6 @@ class SessionServiceStub(object):
                 request_serializer=tenure_dot_v1_dot_session__pb2.RenewRequest.SerializeToString,
                 response_deserializer=tenure_dot_v1_dot_session__pb2.RenewResponse.FromString,
                 _registered_method=True)
-        self.KeepAlive = channel.stream_stream(
-                '/tenure.v1.SessionService/KeepAlive',
-                request_serializer=tenure_dot_v1_dot_session__pb2.KeepAliveRequest.SerializeToString,
-                response_deserializer=tenure_dot_v1_dot_session__pb2.KeepAliveResponse.FromString,
-                _registered_method=True)
         self.CloseSession = channel.unary_unary(
                 '/tenure.v1.SessionService/CloseSession',
                 request_serializer=tenure_dot_v1_dot_session__pb2.CloseSessionRequest.SerializeToString,
@@ -81,13 +76,6 @@ class SessionServiceServicer(object):
     def Renew(self, request, context):
         """Renews one session once. The call may go to any server; that server becomes the session's home if it was not, which
         costs a commit in the database. A renewal at the session's home costs none: prefer the server of the last renewal.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def KeepAlive(self, request_iterator, context):
-        """Renews many sessions over one stream: each request gets one response, in order.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -127,11 +115,6 @@ def add_SessionServiceServicer_to_server(servicer, server):
                     servicer.Renew,
                     request_deserializer=tenure_dot_v1_dot_session__pb2.RenewRequest.FromString,
                     response_serializer=tenure_dot_v1_dot_session__pb2.RenewResponse.SerializeToString,
-            ),
-            'KeepAlive': grpc.stream_stream_rpc_method_handler(
-                    servicer.KeepAlive,
-                    request_deserializer=tenure_dot_v1_dot_session__pb2.KeepAliveRequest.FromString,
-                    response_serializer=tenure_dot_v1_dot_session__pb2.KeepAliveResponse.SerializeToString,
             ),
             'CloseSession': grpc.unary_unary_rpc_method_handler(
                     servicer.CloseSession,
@@ -204,33 +187,6 @@ class SessionService(object):
             '/tenure.v1.SessionService/Renew',
             tenure_dot_v1_dot_session__pb2.RenewRequest.SerializeToString,
             tenure_dot_v1_dot_session__pb2.RenewResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def KeepAlive(request_iterator,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.stream_stream(
-            request_iterator,
-            target,
-            '/tenure.v1.SessionService/KeepAlive',
-            tenure_dot_v1_dot_session__pb2.KeepAliveRequest.SerializeToString,
-            tenure_dot_v1_dot_session__pb2.KeepAliveResponse.FromString,
             options,
             channel_credentials,
             insecure,

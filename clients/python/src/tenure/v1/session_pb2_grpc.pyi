@@ -35,12 +35,6 @@ class SessionServiceStub:
     costs a commit in the database. A renewal at the session's home costs none: prefer the server of the last renewal.
     """
 
-    KeepAlive: grpc.StreamStreamMultiCallable[
-        tenure.v1.session_pb2.KeepAliveRequest,
-        tenure.v1.session_pb2.KeepAliveResponse,
-    ]
-    """Renews many sessions over one stream: each request gets one response, in order."""
-
     CloseSession: grpc.UnaryUnaryMultiCallable[
         tenure.v1.session_pb2.CloseSessionRequest,
         tenure.v1.session_pb2.CloseSessionResponse,
@@ -77,12 +71,6 @@ class SessionServiceAsyncStub:
     """Renews one session once. The call may go to any server; that server becomes the session's home if it was not, which
     costs a commit in the database. A renewal at the session's home costs none: prefer the server of the last renewal.
     """
-
-    KeepAlive: grpc.aio.StreamStreamMultiCallable[
-        tenure.v1.session_pb2.KeepAliveRequest,
-        tenure.v1.session_pb2.KeepAliveResponse,
-    ]
-    """Renews many sessions over one stream: each request gets one response, in order."""
 
     CloseSession: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.session_pb2.CloseSessionRequest,
@@ -124,14 +112,6 @@ class SessionServiceServicer(metaclass=abc.ABCMeta):
         """Renews one session once. The call may go to any server; that server becomes the session's home if it was not, which
         costs a commit in the database. A renewal at the session's home costs none: prefer the server of the last renewal.
         """
-
-    @abc.abstractmethod
-    def KeepAlive(
-        self,
-        request_iterator: _MaybeAsyncIterator[tenure.v1.session_pb2.KeepAliveRequest],
-        context: _ServicerContext,
-    ) -> typing.Union[collections.abc.Iterator[tenure.v1.session_pb2.KeepAliveResponse], collections.abc.AsyncIterator[tenure.v1.session_pb2.KeepAliveResponse]]:
-        """Renews many sessions over one stream: each request gets one response, in order."""
 
     @abc.abstractmethod
     def CloseSession(

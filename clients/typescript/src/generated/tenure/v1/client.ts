@@ -18,7 +18,6 @@ import {
   PendingTransfer,
   Refusal,
 } from "./session.js";
-import { GoingAway, StreamRequest, StreamResponse } from "./stream.js";
 
 /** A message from a client. */
 export interface ConnectRequest {
@@ -254,6 +253,15 @@ export interface Welcome {
    * Others may have held the locks of a claim with a lesser token that is not reported as held with it.
    */
   lostRevision: bigint;
+}
+
+/** The server is going away. */
+export interface GoingAway {
+  /**
+   * How long the server still accepts renewals, if there are other live servers that the client can connect to; if
+   * there are none, the server ends at once. It rejects further streams, and what is declared (DRAINING).
+   */
+  grace: Duration | undefined;
 }
 
 /** The client was renewed. */
@@ -1761,6 +1769,63 @@ export const Welcome: MessageFns<Welcome> = {
   },
 };
 
+function createBaseGoingAway(): GoingAway {
+  return { grace: undefined };
+}
+
+export const GoingAway: MessageFns<GoingAway> = {
+  encode(message: GoingAway, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.grace !== undefined) {
+      Duration.encode(message.grace, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GoingAway {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGoingAway();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.grace = Duration.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GoingAway>): GoingAway {
+    return GoingAway.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GoingAway>): GoingAway {
+    const message = createBaseGoingAway();
+    message.grace = (object.grace !== undefined && object.grace !== null)
+      ? Duration.fromPartial(object.grace)
+      : undefined;
+    return message;
+  },
+};
+
 function createBaseKeptAlive(): KeptAlive {
   return { number: 0n };
 }
@@ -2492,7 +2557,7 @@ export const BusyState: MessageFns<BusyState> = {
   },
 };
 
-/** The streams of client libraries. */
+/** The stream of client libraries. */
 export type ClientServiceDefinition = typeof ClientServiceDefinition;
 export const ClientServiceDefinition = {
   name: "ClientService",
@@ -2510,26 +2575,14 @@ export const ClientServiceDefinition = {
      * ends if it has not connected again within the server's reattach time (5 s).
      *
      * Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
-     * Plain calls that claim something in a session that was declared, attach it or renew it are rejected
-     * (SESSION_IN_USE). Any caller with the right may close it.
+     * Plain calls that claim something in a session that was declared, or renew it, are rejected (SESSION_IN_USE). Any
+     * caller with the right may close it.
      */
     connect: {
       name: "Connect",
       requestType: ConnectRequest as typeof ConnectRequest,
       requestStream: true,
       responseType: ConnectResponse as typeof ConnectResponse,
-      responseStream: true,
-      options: {},
-    },
-    /**
-     * Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
-     * with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
-     */
-    stream: {
-      name: "Stream",
-      requestType: StreamRequest as typeof StreamRequest,
-      requestStream: true,
-      responseType: StreamResponse as typeof StreamResponse,
       responseStream: true,
       options: {},
     },

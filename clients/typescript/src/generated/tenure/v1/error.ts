@@ -7,8 +7,9 @@
 /* eslint-disable */
 
 /**
- * Why a call was rejected. google.rpc.ErrorInfo.reason has the name without its prefix, with the domain "tenure" and
- * the metadata named below. Callers decide by the reason, never by the text of the message.
+ * Why a call was rejected. The trailer "tenure-reason" has the name without its prefix. So has google.rpc.ErrorInfo in
+ * the trailer "grpc-status-details-bin", with the domain "tenure" and the metadata named below. Callers decide by the
+ * reason, never by the text of the message.
  */
 export const ErrorReason = {
   /** UNSPECIFIED - Never sent. */
@@ -85,12 +86,6 @@ export const ErrorReason = {
    */
   LIMIT_REACHED: "ERROR_REASON_LIMIT_REACHED",
   /**
-   * NOT_ATTACHED - The session is not attached to this stream, or was attached elsewhere in the meantime. FAILED_PRECONDITION: attach
-   * it.
-   * Metadata: "session_id". Example: {"session_id": "worker-7"}.
-   */
-  NOT_ATTACHED: "ERROR_REASON_NOT_ATTACHED",
-  /**
    * OUTCOME_UNKNOWN - The database did not reply in time, so it is unknown whether the change was made. UNAVAILABLE, with
    * google.rpc.RetryInfo: retry; repeating a request is safe if it names the session.
    * Metadata: none.
@@ -156,13 +151,6 @@ export const ErrorReason = {
    */
   OVERLOADED: "ERROR_REASON_OVERLOADED",
   /**
-   * LATE_ATTACHMENT - The session has since been attached by a request with a higher count: this request is late. FAILED_PRECONDITION: if
-   * it is not late, continue counting from there.
-   * Metadata: "session_id", "attachment" (the highest count recorded for the session).
-   * Example: {"session_id": "worker-7", "attachment": "4"}.
-   */
-  LATE_ATTACHMENT: "ERROR_REASON_LATE_ATTACHMENT",
-  /**
    * UNAUTHENTICATED - The caller is not authenticated. UNAUTHENTICATED: present a client certificate, or a token in the header
    * "authorization: Bearer TOKEN".
    * Metadata: "rule": credentials-required, bearer-token, known-token, token-algorithm, token-extension, token-key,
@@ -179,7 +167,7 @@ export const ErrorReason = {
    */
   PERMISSION_DENIED: "ERROR_REASON_PERMISSION_DENIED",
   /**
-   * SESSION_IN_USE - Another program has opened the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or retry
+   * SESSION_IN_USE - A client has declared the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or retry
    * when that session has ended; if its program is gone, it ends within its TTL or disconnect grace.
    * Metadata: "session_id". Example: {"session_id": "pod-0"}.
    */
@@ -233,7 +221,6 @@ export namespace ErrorReason {
   export type LEASE_LOST = typeof ErrorReason.LEASE_LOST;
   export type DRAINING = typeof ErrorReason.DRAINING;
   export type LIMIT_REACHED = typeof ErrorReason.LIMIT_REACHED;
-  export type NOT_ATTACHED = typeof ErrorReason.NOT_ATTACHED;
   export type OUTCOME_UNKNOWN = typeof ErrorReason.OUTCOME_UNKNOWN;
   export type LIMIT_MISMATCH = typeof ErrorReason.LIMIT_MISMATCH;
   export type LIMIT_UNKNOWN = typeof ErrorReason.LIMIT_UNKNOWN;
@@ -245,7 +232,6 @@ export namespace ErrorReason {
   export type CONFIG_CONFLICT = typeof ErrorReason.CONFIG_CONFLICT;
   export type NOT_MEMBER = typeof ErrorReason.NOT_MEMBER;
   export type OVERLOADED = typeof ErrorReason.OVERLOADED;
-  export type LATE_ATTACHMENT = typeof ErrorReason.LATE_ATTACHMENT;
   export type UNAUTHENTICATED = typeof ErrorReason.UNAUTHENTICATED;
   export type PERMISSION_DENIED = typeof ErrorReason.PERMISSION_DENIED;
   export type SESSION_IN_USE = typeof ErrorReason.SESSION_IN_USE;
@@ -299,66 +285,60 @@ export function errorReasonFromJSON(object: any): ErrorReason {
     case "ERROR_REASON_LIMIT_REACHED":
       return ErrorReason.LIMIT_REACHED;
     case 13:
-    case "ERROR_REASON_NOT_ATTACHED":
-      return ErrorReason.NOT_ATTACHED;
-    case 14:
     case "ERROR_REASON_OUTCOME_UNKNOWN":
       return ErrorReason.OUTCOME_UNKNOWN;
-    case 15:
+    case 14:
     case "ERROR_REASON_LIMIT_MISMATCH":
       return ErrorReason.LIMIT_MISMATCH;
-    case 16:
+    case 15:
     case "ERROR_REASON_LIMIT_UNKNOWN":
       return ErrorReason.LIMIT_UNKNOWN;
-    case 17:
+    case 16:
     case "ERROR_REASON_TRANSFER_IMPOSSIBLE":
       return ErrorReason.TRANSFER_IMPOSSIBLE;
-    case 18:
+    case 17:
     case "ERROR_REASON_TRANSFER_PENDING":
       return ErrorReason.TRANSFER_PENDING;
-    case 19:
+    case 18:
     case "ERROR_REASON_TRANSFER_NOT_CONFIRMED":
       return ErrorReason.TRANSFER_NOT_CONFIRMED;
-    case 20:
+    case 19:
     case "ERROR_REASON_NOT_LEADER":
       return ErrorReason.NOT_LEADER;
-    case 21:
+    case 20:
     case "ERROR_REASON_STALE_ASSIGNMENT":
       return ErrorReason.STALE_ASSIGNMENT;
-    case 22:
+    case 21:
     case "ERROR_REASON_CONFIG_CONFLICT":
       return ErrorReason.CONFIG_CONFLICT;
-    case 23:
+    case 22:
     case "ERROR_REASON_NOT_MEMBER":
       return ErrorReason.NOT_MEMBER;
-    case 24:
+    case 23:
     case "ERROR_REASON_OVERLOADED":
       return ErrorReason.OVERLOADED;
-    case 25:
-    case "ERROR_REASON_LATE_ATTACHMENT":
-      return ErrorReason.LATE_ATTACHMENT;
-    case 26:
+    case 24:
     case "ERROR_REASON_UNAUTHENTICATED":
       return ErrorReason.UNAUTHENTICATED;
-    case 27:
+    case 25:
     case "ERROR_REASON_PERMISSION_DENIED":
       return ErrorReason.PERMISSION_DENIED;
-    case 28:
+    case 26:
     case "ERROR_REASON_SESSION_IN_USE":
       return ErrorReason.SESSION_IN_USE;
-    case 29:
+    case 27:
     case "ERROR_REASON_ACQUIRE_CANCELLED":
       return ErrorReason.ACQUIRE_CANCELLED;
-    case 30:
+    case 28:
     case "ERROR_REASON_SESSION_REOPENED":
       return ErrorReason.SESSION_REOPENED;
-    case 31:
+    case 29:
     case "ERROR_REASON_DEADLINE_EXCEEDED":
       return ErrorReason.DEADLINE_EXCEEDED;
-    case 32:
+    case 30:
     case "ERROR_REASON_CLIENT_SUPERSEDED":
       return ErrorReason.CLIENT_SUPERSEDED;
-    case 33:
+    case 31:
     case "ERROR_REASON_MEMBERSHIP_OVERLAP":
       return ErrorReason.MEMBERSHIP_OVERLAP;
     case -1:
@@ -396,48 +376,44 @@ export function errorReasonToNumber(object: ErrorReason): number {
       return 11;
     case ErrorReason.LIMIT_REACHED:
       return 12;
-    case ErrorReason.NOT_ATTACHED:
-      return 13;
     case ErrorReason.OUTCOME_UNKNOWN:
-      return 14;
+      return 13;
     case ErrorReason.LIMIT_MISMATCH:
-      return 15;
+      return 14;
     case ErrorReason.LIMIT_UNKNOWN:
-      return 16;
+      return 15;
     case ErrorReason.TRANSFER_IMPOSSIBLE:
-      return 17;
+      return 16;
     case ErrorReason.TRANSFER_PENDING:
-      return 18;
+      return 17;
     case ErrorReason.TRANSFER_NOT_CONFIRMED:
-      return 19;
+      return 18;
     case ErrorReason.NOT_LEADER:
-      return 20;
+      return 19;
     case ErrorReason.STALE_ASSIGNMENT:
-      return 21;
+      return 20;
     case ErrorReason.CONFIG_CONFLICT:
-      return 22;
+      return 21;
     case ErrorReason.NOT_MEMBER:
-      return 23;
+      return 22;
     case ErrorReason.OVERLOADED:
-      return 24;
-    case ErrorReason.LATE_ATTACHMENT:
-      return 25;
+      return 23;
     case ErrorReason.UNAUTHENTICATED:
-      return 26;
+      return 24;
     case ErrorReason.PERMISSION_DENIED:
-      return 27;
+      return 25;
     case ErrorReason.SESSION_IN_USE:
-      return 28;
+      return 26;
     case ErrorReason.ACQUIRE_CANCELLED:
-      return 29;
+      return 27;
     case ErrorReason.SESSION_REOPENED:
-      return 30;
+      return 28;
     case ErrorReason.DEADLINE_EXCEEDED:
-      return 31;
+      return 29;
     case ErrorReason.CLIENT_SUPERSEDED:
-      return 32;
+      return 30;
     case ErrorReason.MEMBERSHIP_OVERLAP:
-      return 33;
+      return 31;
     case ErrorReason.UNRECOGNIZED:
     default:
       return -1;

@@ -104,14 +104,6 @@ export interface AcquireRequest {
   minHold:
     | Duration
     | undefined;
-  /**
-   * How long the session outlives its ClientService stream, as in OpenSessionRequest: 100 ms to the ttl. It is set
-   * together with the ttl, and must be unset without one. Default (unset): none if a ttl is given, else the value of
-   * the open session.
-   */
-  disconnectGrace:
-    | Duration
-    | undefined;
   /** Which claims may share the locks. Default: MODE_EXCLUSIVE. */
   mode: Mode;
   /** The number of permits of each lock, with MODE_PERMITS: 0 to 1000000, at most the limit. Default (0): 1. */
@@ -140,10 +132,7 @@ export interface AcquireResponse {
   acquired: boolean;
   /** The fencing token of the hold, to be sent with every write that the lock protects. 0 if not acquired. */
   token: bigint;
-  /**
-   * The session of the request, with its id if the server generated it. On a ClientService stream, empty if the lock
-   * was acquired and the command had no ttl: the command's id identifies the request there.
-   */
+  /** The session of the request, with its id if the server generated it. */
   sessionId: string;
   /**
    * The session lives at least this long, counted from when the request was sent. Unset if the lock was acquired after
@@ -152,10 +141,7 @@ export interface AcquireResponse {
   ttl:
     | Duration
     | undefined;
-  /**
-   * The session's claim. Unset if the wait ended without a grant, and on a ClientService stream where session_id is
-   * empty.
-   */
+  /** The session's claim. Unset if the wait ended without a grant. */
   claim:
     | Claim
     | undefined;
@@ -165,10 +151,7 @@ export interface AcquireResponse {
     | undefined;
   /** The namespace's revision at which the reply was valid. */
   revision: bigint;
-  /**
-   * The opened_revision of the session of the request. 0 if the session is not open, and on a ClientService stream
-   * where session_id is empty.
-   */
+  /** The opened_revision of the session of the request. 0 if the session is not open. */
   openedRevision: bigint;
 }
 
@@ -709,7 +692,6 @@ function createBaseAcquireRequest(): AcquireRequest {
     owner: "",
     metadata: {},
     minHold: undefined,
-    disconnectGrace: undefined,
     mode: Mode.UNSPECIFIED,
     permits: 0,
     limit: 0,
@@ -746,23 +728,20 @@ export const AcquireRequest: MessageFns<AcquireRequest> = {
     if (message.minHold !== undefined) {
       Duration.encode(message.minHold, writer.uint32(74).fork()).join();
     }
-    if (message.disconnectGrace !== undefined) {
-      Duration.encode(message.disconnectGrace, writer.uint32(82).fork()).join();
-    }
     if (message.mode !== Mode.UNSPECIFIED) {
-      writer.uint32(88).int32(modeToNumber(message.mode));
+      writer.uint32(80).int32(modeToNumber(message.mode));
     }
     if (message.permits !== 0) {
-      writer.uint32(96).uint32(message.permits);
+      writer.uint32(88).uint32(message.permits);
     }
     if (message.limit !== 0) {
-      writer.uint32(104).uint32(message.limit);
+      writer.uint32(96).uint32(message.limit);
     }
     if (message.openedRevision !== 0n) {
       if (BigInt.asUintN(64, message.openedRevision) !== message.openedRevision) {
         throw new globalThis.Error("value provided for field message.openedRevision of type uint64 too large");
       }
-      writer.uint32(112).uint64(message.openedRevision);
+      writer.uint32(104).uint64(message.openedRevision);
     }
     return writer;
   },
@@ -856,11 +835,11 @@ export const AcquireRequest: MessageFns<AcquireRequest> = {
             continue;
           }
           case 10: {
-            if (tag !== 82) {
+            if (tag !== 80) {
               break;
             }
 
-            message.disconnectGrace = Duration.decode(reader, reader.uint32());
+            message.mode = modeFromJSON(reader.int32());
             continue;
           }
           case 11: {
@@ -868,7 +847,7 @@ export const AcquireRequest: MessageFns<AcquireRequest> = {
               break;
             }
 
-            message.mode = modeFromJSON(reader.int32());
+            message.permits = reader.uint32();
             continue;
           }
           case 12: {
@@ -876,19 +855,11 @@ export const AcquireRequest: MessageFns<AcquireRequest> = {
               break;
             }
 
-            message.permits = reader.uint32();
+            message.limit = reader.uint32();
             continue;
           }
           case 13: {
             if (tag !== 104) {
-              break;
-            }
-
-            message.limit = reader.uint32();
-            continue;
-          }
-          case 14: {
-            if (tag !== 112) {
               break;
             }
 
@@ -930,9 +901,6 @@ export const AcquireRequest: MessageFns<AcquireRequest> = {
     );
     message.minHold = (object.minHold !== undefined && object.minHold !== null)
       ? Duration.fromPartial(object.minHold)
-      : undefined;
-    message.disconnectGrace = (object.disconnectGrace !== undefined && object.disconnectGrace !== null)
-      ? Duration.fromPartial(object.disconnectGrace)
       : undefined;
     message.mode = object.mode ?? Mode.UNSPECIFIED;
     message.permits = object.permits ?? 0;
@@ -2907,10 +2875,11 @@ export const LockServiceDefinition = {
      * Acquires one or several locks, all or nothing. If another session holds them, the reply says so; that is not an
      * error. Repeating the call with the same session and names returns the existing claim and renews the session. The
      * call may go to any server, even while another server renews the session or has an earlier call for the same claim
-     * open: the wait belongs to the latest call. If a call ends without a reply, its claim is cancelled after the
-     * server's reattach time (5 s), even if it was granted in the meantime, unless the session has repeated
-     * the Acquire or acted on the claim by then. A grant whose server died with the call, or whose reply was lost in
-     * transit, remains until its session ends.
+     * open: the wait belongs to the latest call. While it waits, its server renews the session. When `wait` has passed,
+     * the claim ends with the call, and so does its place in the queue: prefer one long wait to several short ones. If a
+     * call ends without a reply, its claim keeps its place for the server's reattach time (5 s). Then it is cancelled,
+     * even if it was granted in the meantime, unless the session has repeated the Acquire or acted on the claim by then.
+     * A grant whose server died with the call, or whose reply was lost in transit, remains until its session ends.
      */
     acquire: {
       name: "Acquire",

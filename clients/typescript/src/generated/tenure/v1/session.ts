@@ -137,7 +137,7 @@ export const EndReason = {
   RELEASED: "END_REASON_RELEASED",
   /** EXPIRED - The session's TTL passed without a renewal. */
   EXPIRED: "END_REASON_EXPIRED",
-  /** DISCONNECTED - The session's stream broke and its disconnect grace passed, or no caller was present to receive a grant. */
+  /** DISCONNECTED - The client's stream broke and the session's disconnect grace passed, or no caller was present to receive a grant. */
   DISCONNECTED: "END_REASON_DISCONNECTED",
   /** CLOSED - The client closed the session. */
   CLOSED: "END_REASON_CLOSED",
@@ -233,19 +233,19 @@ export interface Session {
   /** The server that accepts this session's renewals, as the number generated at each start of a server. */
   home: bigint;
   /**
-   * The session's holds and waiting claims, in the order in which they were requested. Complete in replies to
-   * OpenSession and AttachSession: the claims of a session are limited to 2 MiB, beyond which Acquire and UpdateClaim
-   * are rejected (LIMIT_REACHED). For the claims in replies of GetSession and ListSessions, see there.
+   * The session's holds and waiting claims, in the order in which they were requested. Complete in the reply to
+   * OpenSession: the claims of a session are limited to 2 MiB, beyond which Acquire and UpdateClaim are rejected
+   * (LIMIT_REACHED). For the claims in replies of GetSession and ListSessions, see there.
    */
   claims: Claim[];
   /**
-   * The session lives at least this much longer, if its stream does. Unset unless the replying server is the session's
-   * home.
+   * The session lives at least this much longer, if the stream of its client does. Unset unless the replying server is
+   * the session's home.
    */
   remaining:
     | Duration
     | undefined;
-  /** How long the session outlives the stream that it is attached to. Unset: until its TTL has passed. */
+  /** How long the session outlives the stream of the client that declared it. Unset: until its TTL has passed. */
   disconnectGrace:
     | Duration
     | undefined;
@@ -324,7 +324,7 @@ export interface Claim_MetadataEntry {
 export interface PendingTransfer {
   /**
    * The session that is to hold the locks next. Empty: the first waiter in the queue at that time; or not reported, as
-   * in replies to Acquire, OpenSession and AttachSession.
+   * in replies to Acquire and OpenSession.
    */
   toSessionId: string;
   /** How long the holder may continue, counted by its home from when it was asked. Then the transfer is cancelled. */
@@ -357,28 +357,6 @@ export interface OpenSessionRequest {
    * line feed and tab in values.
    */
   metadata: { [key: string]: string };
-  /**
-   * How long the session outlives the ClientService stream that it is attached to, if the stream breaks or its client
-   * ends it and the session has not been attached to another stream by then: 100 ms to the ttl. A stream that a server
-   * ends, or that dies with its server, ends no session. Like the ttl, it applies from now on, even to a session that
-   * is already open; a stream that such a session is already attached to keeps its present grace. Default (unset):
-   * none, only the TTL counts.
-   */
-  disconnectGrace:
-    | Duration
-    | undefined;
-  /**
-   * The client's count of its attachments of this session: 1 for the first OpenSession, one more for each later
-   * OpenSession and each AttachSession. If the session is open and has recorded a higher count, this request is late
-   * and rejected (LATE_ATTACHMENT). At most 2^63 - 1. Default: 0, not counted, and never late.
-   */
-  attachment: bigint;
-  /**
-   * On a ClientService stream: the program that opens the session, as an id that the program generates at its start.
-   * 0 to 128 bytes of UTF-8 without control characters. While a session opened by another program is open, the request
-   * is rejected (SESSION_IN_USE). Default: empty, not compared.
-   */
-  clientId: string;
 }
 
 export interface OpenSessionRequest_MetadataEntry {
@@ -402,38 +380,15 @@ export interface RenewRequest {
 
 /** The reply to Renew. */
 export interface RenewResponse {
-  /** The session lives at least this long, counted from when the request was sent, even if its stream ends. */
-  ttl: Duration | undefined;
-}
-
-/** Renews several sessions. */
-export interface KeepAliveRequest {
-  /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
-  namespace: string;
-  /** The sessions' ids: 1 to 1000. */
-  sessionIds: string[];
-}
-
-/** The reply to one KeepAliveRequest. */
-export interface KeepAliveResponse {
-  /** The sessions, in the order of the request. */
-  sessions: KeptSession[];
-}
-
-/** The result for one session of a KeepAliveRequest. */
-export interface KeptSession {
-  /** The session's id. */
-  sessionId: string;
-  /**
-   * The session lives at least this long, counted from when the request was sent. Exception: if the request came by a
-   * ClientService stream and that stream breaks, a session with a disconnect grace lives no longer than the grace from
-   * then on. Unset: the session was not renewed.
-   */
+  /** The session lives at least this long, counted from when the request was sent. */
   ttl:
     | Duration
     | undefined;
-  /** Why the session was not renewed, if it was not. */
-  refusal: Refusal | undefined;
+  /**
+   * The fencing tokens of all that the session holds, in ascending order. A hold whose token is missing has ended: it
+   * was evicted, for example. A grant whose Acquire has not returned yet may be among them, and may still be cancelled.
+   */
+  tokens: bigint[];
 }
 
 /** Ends a session. */
@@ -442,11 +397,6 @@ export interface CloseSessionRequest {
   namespace: string;
   /** The session's id. Required; 1 to 128 bytes. Closing a session that is already closed is not an error. */
   sessionId: string;
-  /**
-   * The program that closes the session, as in OpenSessionRequest: a session of this id that another program opened
-   * stays open. Default: empty, not compared.
-   */
-  clientId: string;
 }
 
 /** The reply to CloseSession. */
@@ -1219,16 +1169,7 @@ export const PendingTransfer: MessageFns<PendingTransfer> = {
 };
 
 function createBaseOpenSessionRequest(): OpenSessionRequest {
-  return {
-    namespace: "",
-    sessionId: "",
-    ttl: undefined,
-    owner: "",
-    metadata: {},
-    disconnectGrace: undefined,
-    attachment: 0n,
-    clientId: "",
-  };
+  return { namespace: "", sessionId: "", ttl: undefined, owner: "", metadata: {} };
 }
 
 export const OpenSessionRequest: MessageFns<OpenSessionRequest> = {
@@ -1248,18 +1189,6 @@ export const OpenSessionRequest: MessageFns<OpenSessionRequest> = {
     globalThis.Object.entries(message.metadata).forEach(([key, value]: [string, string]) => {
       OpenSessionRequest_MetadataEntry.encode({ key: key as any, value }, writer.uint32(42).fork()).join();
     });
-    if (message.disconnectGrace !== undefined) {
-      Duration.encode(message.disconnectGrace, writer.uint32(50).fork()).join();
-    }
-    if (message.attachment !== 0n) {
-      if (BigInt.asUintN(64, message.attachment) !== message.attachment) {
-        throw new globalThis.Error("value provided for field message.attachment of type uint64 too large");
-      }
-      writer.uint32(56).uint64(message.attachment);
-    }
-    if (message.clientId !== "") {
-      writer.uint32(66).string(message.clientId);
-    }
     return writer;
   },
 
@@ -1319,30 +1248,6 @@ export const OpenSessionRequest: MessageFns<OpenSessionRequest> = {
             }
             continue;
           }
-          case 6: {
-            if (tag !== 50) {
-              break;
-            }
-
-            message.disconnectGrace = Duration.decode(reader, reader.uint32());
-            continue;
-          }
-          case 7: {
-            if (tag !== 56) {
-              break;
-            }
-
-            message.attachment = reader.uint64() as bigint;
-            continue;
-          }
-          case 8: {
-            if (tag !== 66) {
-              break;
-            }
-
-            message.clientId = reader.string();
-            continue;
-          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1373,13 +1278,6 @@ export const OpenSessionRequest: MessageFns<OpenSessionRequest> = {
       },
       {},
     );
-    message.disconnectGrace = (object.disconnectGrace !== undefined && object.disconnectGrace !== null)
-      ? Duration.fromPartial(object.disconnectGrace)
-      : undefined;
-    message.attachment = (object.attachment !== undefined && object.attachment !== null)
-      ? BigInt(object.attachment)
-      : 0n;
-    message.clientId = object.clientId ?? "";
     return message;
   },
 };
@@ -1576,13 +1474,23 @@ export const RenewRequest: MessageFns<RenewRequest> = {
 };
 
 function createBaseRenewResponse(): RenewResponse {
-  return { ttl: undefined };
+  return { ttl: undefined, tokens: [] };
 }
 
 export const RenewResponse: MessageFns<RenewResponse> = {
   encode(message: RenewResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.ttl !== undefined) {
       Duration.encode(message.ttl, writer.uint32(10).fork()).join();
+    }
+    if (message.tokens.length !== 0) {
+      writer.uint32(18).fork();
+      for (const v of message.tokens) {
+        if (BigInt.asUintN(64, v) !== v) {
+          throw new globalThis.Error("a value provided in array field tokens of type uint64 is too large");
+        }
+        writer.uint64(v);
+      }
+      writer.join();
     }
     return writer;
   },
@@ -1608,6 +1516,24 @@ export const RenewResponse: MessageFns<RenewResponse> = {
             message.ttl = Duration.decode(reader, reader.uint32());
             continue;
           }
+          case 2: {
+            if (tag === 16) {
+              message.tokens.push(reader.uint64() as bigint);
+
+              continue;
+            }
+
+            if (tag === 18) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.tokens.push(reader.uint64() as bigint);
+              }
+
+              continue;
+            }
+
+            break;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1626,215 +1552,13 @@ export const RenewResponse: MessageFns<RenewResponse> = {
   fromPartial(object: DeepPartial<RenewResponse>): RenewResponse {
     const message = createBaseRenewResponse();
     message.ttl = (object.ttl !== undefined && object.ttl !== null) ? Duration.fromPartial(object.ttl) : undefined;
-    return message;
-  },
-};
-
-function createBaseKeepAliveRequest(): KeepAliveRequest {
-  return { namespace: "", sessionIds: [] };
-}
-
-export const KeepAliveRequest: MessageFns<KeepAliveRequest> = {
-  encode(message: KeepAliveRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.namespace !== "") {
-      writer.uint32(10).string(message.namespace);
-    }
-    for (const v of message.sessionIds) {
-      writer.uint32(18).string(v!);
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): KeepAliveRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseKeepAliveRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.sessionIds.push(reader.string());
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  create(base?: DeepPartial<KeepAliveRequest>): KeepAliveRequest {
-    return KeepAliveRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<KeepAliveRequest>): KeepAliveRequest {
-    const message = createBaseKeepAliveRequest();
-    message.namespace = object.namespace ?? "";
-    message.sessionIds = object.sessionIds?.map((e) => e) || [];
-    return message;
-  },
-};
-
-function createBaseKeepAliveResponse(): KeepAliveResponse {
-  return { sessions: [] };
-}
-
-export const KeepAliveResponse: MessageFns<KeepAliveResponse> = {
-  encode(message: KeepAliveResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.sessions) {
-      KeptSession.encode(v!, writer.uint32(10).fork()).join();
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): KeepAliveResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseKeepAliveResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.sessions.push(KeptSession.decode(reader, reader.uint32()));
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  create(base?: DeepPartial<KeepAliveResponse>): KeepAliveResponse {
-    return KeepAliveResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<KeepAliveResponse>): KeepAliveResponse {
-    const message = createBaseKeepAliveResponse();
-    message.sessions = object.sessions?.map((e) => KeptSession.fromPartial(e)) || [];
-    return message;
-  },
-};
-
-function createBaseKeptSession(): KeptSession {
-  return { sessionId: "", ttl: undefined, refusal: undefined };
-}
-
-export const KeptSession: MessageFns<KeptSession> = {
-  encode(message: KeptSession, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.sessionId !== "") {
-      writer.uint32(10).string(message.sessionId);
-    }
-    if (message.ttl !== undefined) {
-      Duration.encode(message.ttl, writer.uint32(18).fork()).join();
-    }
-    if (message.refusal !== undefined) {
-      Refusal.encode(message.refusal, writer.uint32(26).fork()).join();
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): KeptSession {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseKeptSession();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.sessionId = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.ttl = Duration.decode(reader, reader.uint32());
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.refusal = Refusal.decode(reader, reader.uint32());
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  create(base?: DeepPartial<KeptSession>): KeptSession {
-    return KeptSession.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<KeptSession>): KeptSession {
-    const message = createBaseKeptSession();
-    message.sessionId = object.sessionId ?? "";
-    message.ttl = (object.ttl !== undefined && object.ttl !== null) ? Duration.fromPartial(object.ttl) : undefined;
-    message.refusal = (object.refusal !== undefined && object.refusal !== null)
-      ? Refusal.fromPartial(object.refusal)
-      : undefined;
+    message.tokens = object.tokens?.map((e) => BigInt(e)) || [];
     return message;
   },
 };
 
 function createBaseCloseSessionRequest(): CloseSessionRequest {
-  return { namespace: "", sessionId: "", clientId: "" };
+  return { namespace: "", sessionId: "" };
 }
 
 export const CloseSessionRequest: MessageFns<CloseSessionRequest> = {
@@ -1844,9 +1568,6 @@ export const CloseSessionRequest: MessageFns<CloseSessionRequest> = {
     }
     if (message.sessionId !== "") {
       writer.uint32(18).string(message.sessionId);
-    }
-    if (message.clientId !== "") {
-      writer.uint32(26).string(message.clientId);
     }
     return writer;
   },
@@ -1880,14 +1601,6 @@ export const CloseSessionRequest: MessageFns<CloseSessionRequest> = {
             message.sessionId = reader.string();
             continue;
           }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.clientId = reader.string();
-            continue;
-          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1907,7 +1620,6 @@ export const CloseSessionRequest: MessageFns<CloseSessionRequest> = {
     const message = createBaseCloseSessionRequest();
     message.namespace = object.namespace ?? "";
     message.sessionId = object.sessionId ?? "";
-    message.clientId = object.clientId ?? "";
     return message;
   },
 };
@@ -2466,15 +2178,6 @@ export const SessionServiceDefinition = {
       requestStream: false,
       responseType: RenewResponse as typeof RenewResponse,
       responseStream: false,
-      options: {},
-    },
-    /** Renews many sessions over one stream: each request gets one response, in order. */
-    keepAlive: {
-      name: "KeepAlive",
-      requestType: KeepAliveRequest as typeof KeepAliveRequest,
-      requestStream: true,
-      responseType: KeepAliveResponse as typeof KeepAliveResponse,
-      responseStream: true,
       options: {},
     },
     /**

@@ -30,7 +30,7 @@ const WATCH: &str = "/tenure.v1.WatchService/Watch";
 pub struct Proxy {
     defect: Defect,
     /// The TTLs of sessions as replied to plain renewals.
-    ttls: Mutex<BTreeMap<String, prost_types::Duration>>,
+    renewals: Mutex<BTreeMap<String, v1::RenewResponse>>,
     /// The streams of the host's client.
     declared: Mutex<Declared>,
 }
@@ -39,7 +39,7 @@ impl Proxy {
     /// Creates the proxy of a client host.
     #[must_use]
     pub fn new(defect: Defect) -> Self {
-        Self { defect, ttls: Mutex::default(), declared: Mutex::new(Declared::new(defect)) }
+        Self { defect, renewals: Mutex::default(), declared: Mutex::new(Declared::new(defect)) }
     }
 
     /// Forwards a request by `call`, and returns the response for the client.
@@ -90,15 +90,14 @@ impl Proxy {
     /// Accepts a renewal that the server has rejected, if an earlier one was accepted.
     async fn renewed(&self, session: String, response: Response<Body>) -> Result<Response<Body>, Status> {
         if Status::from_header_map(response.headers()).is_some_and(|status| status.code() != Code::Ok) {
-            let ttl = lock(&self.ttls).get(&session).copied();
-            return Ok(ttl.map_or(response, |ttl| reply(&v1::RenewResponse { ttl: Some(ttl) })));
+            return Ok(lock(&self.renewals).get(&session).map_or(response, reply));
         }
         let (parts, body) = response.into_parts();
         let body = body.collect().await?;
         let trailers = body.trailers().cloned();
         let body = body.to_bytes();
-        if let Some(ttl) = body.get(PREFIX..).and_then(|body| v1::RenewResponse::decode(body).ok()?.ttl) {
-            lock(&self.ttls).insert(session, ttl);
+        if let Some(renewed) = body.get(PREFIX..).and_then(|body| v1::RenewResponse::decode(body).ok()) {
+            lock(&self.renewals).insert(session, renewed);
         }
         Ok(Response::from_parts(parts, whole(body, trailers.unwrap_or_default())))
     }
