@@ -113,7 +113,6 @@ impl Target {
         let has_limit = wait.is_some() || self.session.is_none();
         let reply = has_limit.then(|| after(wait.unwrap_or_default().saturating_add(self.connection.call_timeout)));
         let mut backoff = Backoff::of_commands();
-        let unreported_until = Instant::now() + self.connection.call_timeout;
         loop {
             let part = self.declare(declaration.clone(), progress.clone())?;
             match self.settle(&part.session, &part.presence, until, reply).await {
@@ -125,10 +124,6 @@ impl Target {
                     let _ = self.connection.end(&presence).await;
                     return Ok(Attempt::Busy(busy));
                 }
-                // It ended before it was reported, so there is nothing to lose. A server that has decided it twice, once
-                // by way of another, may not know the first result any more.
-                Err(Error::Lost(LostReason::Forgotten))
-                    if self.session.as_ref().is_none_or(Session::is_valid) && Instant::now() < unreported_until => {}
                 Err(error) => allow_another(error, &mut backoff, reply).await?,
             }
         }

@@ -273,10 +273,15 @@ fn change(server: &Server, connected: Revision, changes: Vec<Change>) -> Command
 
 /// Session 1, with a claim to a lock.
 fn declare(number: u64, name: &str, queue: bool) -> Change {
+    declare_in((1, "declared"), number, name, queue)
+}
+
+/// A session, with a claim to a lock.
+fn declare_in((session, id): (u64, &str), number: u64, name: &str, queue: bool) -> Change {
     let (names, mode, metadata) = (vec![name.into()].into(), AskedMode::Exclusive, no_labels());
     let claim = DeclaredClaim { number, names, mode, queue, priority: 0, metadata, min_hold: Duration::ZERO };
-    let opening = Some(DeclaredSession { id: "declared".into(), disconnect_grace: None, opening: opening() });
-    Change::Declare(Declaration { session: 1, opening, claims: vec![claim], memberships: Vec::new() })
+    let opening = Some(DeclaredSession { id: id.into(), disconnect_grace: None, opening: opening() });
+    Change::Declare(Declaration { session, opening, claims: vec![claim], memberships: Vec::new() })
 }
 
 /// What the client does not have, of what it has declared.
@@ -298,6 +303,23 @@ async fn declared_change_is_forwarded() {
     assert_eq!(absent(pair.change(&client, vec![Change::Withdraw(2)]).await).await, []);
     assert_eq!(pair.writer.holder("a").await, None);
     assert_eq!(pair.voids(), 0);
+}
+
+/// When it is decided again, a greater number is used, so that nothing shows why it was not made.
+#[tokio::test(start_paused = true)]
+async fn failed_try_before_a_claim_has_an_unknown_outcome() {
+    for are_notices_late in [false, true] {
+        let pair = Pair::start().await;
+        pair.writer.hold("bob", "b").await;
+        settle().await;
+        let client = pair.connect(&pair.follower, 1, Vec::new()).await;
+        pair.peers.delay_notices(are_notices_late);
+        let changes = vec![declare(2, "b", false), declare_in((3, "other"), 4, "a", true)];
+        let absent = absent(pair.change(&client, changes).await).await;
+        let unknown = Absence::Rejected(Rejection::OutcomeUnknown);
+        assert_eq!(absent, [(1, unknown.clone()), (2, unknown)], "may be declared anew");
+        assert_eq!(pair.grants("a").len(), 1);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -171,6 +171,12 @@ impl Mailbox {
         states.take(limit).map(|(number, (revision, state))| (number, revision, state)).collect()
     }
 
+    /// Whether there is a state for this number.
+    #[must_use]
+    pub fn has(&self, number: u64) -> bool {
+        self.lock().states.contains_key(&number)
+    }
+
     /// Why it is closed, if it is.
     #[must_use]
     pub fn closed(&self) -> Option<Closed> {

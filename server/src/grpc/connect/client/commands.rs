@@ -1,6 +1,6 @@
 //! The commands of a client's changes: at most so many are in progress, and each is answered in bounded time.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use opentelemetry::Context;
 use opentelemetry::trace::TraceContextExt;
@@ -29,8 +29,10 @@ pub(super) struct InProgress {
     since: Instant,
     /// The traced change that it is made for.
     call: Context,
-    /// The numbers that it declares, without those of which a state was reported: they were made.
+    /// The numbers that it declares.
     declared: Vec<u64>,
+    /// Those of which a state was reported: they were made, whatever is replied.
+    made: BTreeSet<u64>,
     /// The greatest number that it or a command before it declares.
     last: u64,
     /// The numbers that it withdraws.
@@ -154,7 +156,8 @@ impl Client {
         let span = self.namespace.command_span(&call, &command);
         let before = self.in_progress.back().map_or(0, |command| command.last);
         let last = declared.last().map_or(before, |last| before.max(*last));
-        self.in_progress.push_back(InProgress { tag, since: Instant::now(), call, declared, last, withdrawn });
+        let (since, made) = (Instant::now(), BTreeSet::new());
+        self.in_progress.push_back(InProgress { tag, since, call, declared, made, last, withdrawn });
         (tag, request(command), span)
     }
 
@@ -165,7 +168,10 @@ impl Client {
             let Some(command) = self.in_progress.remove(at) else { continue };
             spans::answered(&command.call, code_of(&reply));
             match reply.map(|decided| decided.outcome) {
-                Ok(Outcome::Reconciled { absent, .. }) => self.report_absent(absent),
+                Ok(Outcome::Reconciled { mut absent, .. }) => {
+                    absent.retain(|(number, _)| !command.made.contains(number) && !self.mailbox.has(*number));
+                    self.report_absent(absent);
+                }
                 Ok(_) => {}
                 Err(Rejection::ClientSuperseded(_)) => return Err(self.closed()),
                 Err(rejection @ (Rejection::LeaseLost | Rejection::Draining)) => {
@@ -179,7 +185,8 @@ impl Client {
 
     /// Reports what a command declared as failed, unless it was made. It may yet be, so it is withdrawn.
     fn fail_command(&mut self, command: InProgress, rejection: Rejection) {
-        let InProgress { declared, withdrawn, .. } = command;
+        let InProgress { mut declared, made, withdrawn, .. } = command;
+        declared.retain(|number| !made.contains(number));
         if matches!(rejection, Rejection::OutcomeUnknown) {
             self.withdrawals.extend(&declared);
         }
@@ -208,13 +215,13 @@ impl Client {
     }
 }
 
-/// Notes that this number was made, whatever is replied to the command that declares it.
+/// Notes that a state of this number was reported.
 pub(super) fn note_made(in_progress: &mut VecDeque<InProgress>, number: u64) {
     let at = in_progress.partition_point(|command| command.last < number);
     if let Some(command) = in_progress.get_mut(at)
-        && let Ok(at) = command.declared.binary_search(&number)
+        && command.declared.binary_search(&number).is_ok()
     {
-        command.declared.remove(at);
+        command.made.insert(number);
     }
 }
 
@@ -236,17 +243,17 @@ mod tests {
     use super::*;
 
     fn command(declared: &[u64], last: u64) -> InProgress {
-        let (declared, withdrawn) = (declared.to_vec(), Vec::new());
-        InProgress { tag: Tag(last), since: Instant::now(), call: Context::new(), declared, last, withdrawn }
+        let (since, call, withdrawn) = (Instant::now(), Context::new(), Vec::new());
+        InProgress { tag: Tag(last), since, call, declared: declared.to_vec(), made: BTreeSet::new(), last, withdrawn }
     }
 
     #[test]
-    fn what_was_made_is_not_reported_as_failed() {
+    fn what_was_reported_is_noted_with_its_command() {
         let mut in_progress = VecDeque::from([command(&[3, 4], 4), command(&[], 4), command(&[5, 7], 7)]);
         for number in [1, 4, 5, 6, 8] {
             note_made(&mut in_progress, number);
         }
-        let rest: Vec<&[u64]> = in_progress.iter().map(|command| &command.declared[..]).collect();
-        assert_eq!(rest, [&[3][..], &[], &[7]]);
+        let made: Vec<Vec<u64>> = in_progress.iter().map(|command| command.made.iter().copied().collect()).collect();
+        assert_eq!(made, [vec![4], vec![], vec![5]]);
     }
 }
