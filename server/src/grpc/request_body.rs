@@ -54,7 +54,7 @@ impl RequestBody {
     /// # Errors
     /// If a message is too large, or exceeds the limit for incomplete messages.
     fn note(&mut self, data: &[u8]) -> Result<(), Status> {
-        self.frames.count(data);
+        let completed = self.frames.count(data);
         let (longest, largest) = (self.frames.longest(), self.method.largest);
         if longest > largest {
             return Err(invalid("message", format_args!("at most {largest} bytes, not {longest}")));
@@ -63,8 +63,7 @@ impl RequestBody {
         if let Some(incomplete) = &mut self.incomplete {
             incomplete.hold(held).map_err(rejected)?;
         }
-        if self.method.is_stream && held <= data.len() {
-            // The message before is complete.
+        if self.method.is_stream && completed > 0 {
             (self.until, self.late, self.end) = (None, None, None);
         }
         if held > 0 && self.until.is_none() {
