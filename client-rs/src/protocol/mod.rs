@@ -14,7 +14,6 @@ mod tests;
 mod validity;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::RangeInclusive;
 
 use tenure_proto::v1;
 use tenure_proto::v1::change::Kind as Changed;
@@ -73,6 +72,8 @@ pub(crate) enum End {
 struct Item {
     /// The first number of its declaration.
     declaration: u64,
+    /// The trace of its declaration, until that is sent, if this is the first of it.
+    traceparent: String,
     /// The number of its session: its own, if it is one.
     session_number: u64,
     /// Its declaration, without what was declared with it, until its state is received. Then it is known to exist.
@@ -101,13 +102,6 @@ struct Session {
     epoch: u64,
 }
 
-/// What was declared together.
-#[derive(Debug)]
-struct Unsent {
-    numbers: RangeInclusive<u64>,
-    traceparent: String,
-}
-
 /// The table, and the current stream.
 #[derive(Debug, Default)]
 pub(crate) struct Protocol {
@@ -116,8 +110,8 @@ pub(crate) struct Protocol {
     epoch: u64,
     last_number: u64,
     items: BTreeMap<u64, Item>,
-    /// What is to be declared, in the order of the numbers.
-    unsent: VecDeque<Unsent>,
+    /// What has a greater number has yet to be sent.
+    last_sent: u64,
     /// The bytes of the declarations that were sent, and that no server has confirmed.
     unconfirmed: usize,
     stream: Option<Stream>,
@@ -204,12 +198,11 @@ impl Protocol {
             membership.number = self.last_number + 1;
             self.add(first, v1::Declaration { memberships: vec![membership], ..empty.clone() });
         }
-        let numbers = first..=self.last_number;
         if is_open {
-            self.unsent.push_back(Unsent { numbers, traceparent });
+            self.items.entry(first).and_modify(|item| item.traceparent = traceparent);
             self.send_unsent(now);
         } else {
-            numbers.for_each(|number| self.end(number, End::Lost(LostReason::Forgotten)));
+            (first..=self.last_number).for_each(|number| self.end(number, End::Lost(LostReason::Forgotten)));
         }
         first
     }
@@ -222,6 +215,7 @@ impl Protocol {
         }
         let item = Item {
             declaration,
+            traceparent: String::new(),
             session_number,
             session: declared.open.is_some().then(Session::default),
             declared: Some(declared),

@@ -7,7 +7,7 @@ use tenure_proto::v1;
 use tenure_proto::v1::change::Kind as Changed;
 use tenure_proto::v1::connect_request::Kind;
 
-use super::{End, Event, Item, Protocol, Unsent};
+use super::{End, Event, Item, Protocol};
 use crate::clock::Moment;
 use crate::error::LostReason;
 
@@ -157,16 +157,21 @@ impl Protocol {
     pub(super) fn send_unsent(&mut self, now: Moment) {
         while self.stream.is_some()
             && self.unconfirmed < UNCONFIRMED_BYTES
-            && let Some(Unsent { numbers, traceparent }) = self.unsent.pop_front()
+            && let Some((_, first)) = self.items.range_mut(self.last_sent + 1..).next()
         {
+            let (declaration, traceparent) = (first.declaration, std::mem::take(&mut first.traceparent));
             let mut declarations = Vec::new();
-            for (_, item) in self.items.range_mut(numbers).filter(|(_, item)| item.withdrawn.is_none()) {
-                item.sent = Some(now);
-                self.unconfirmed += item.unconfirmed();
-                item.declared.iter().for_each(|declared| join(&mut declarations, declared, true));
+            let items = self.items.range_mut(self.last_sent + 1..);
+            for (number, item) in items.take_while(|(_, item)| item.declaration == declaration) {
+                self.last_sent = *number;
+                if item.withdrawn.is_none() {
+                    item.sent = Some(now);
+                    self.unconfirmed += item.unconfirmed();
+                    item.declared.iter().for_each(|declared| join(&mut declarations, declared, true));
+                }
             }
-            for declaration in declarations {
-                self.send_change(Changed::Declare(declaration), traceparent.clone(), now);
+            if let Some(declaration) = declarations.pop() {
+                self.send_change(Changed::Declare(declaration), traceparent, now);
             }
         }
     }

@@ -47,8 +47,9 @@ class Protocol:
         self._keep_alives = KeepAlives()
         #: No later than the end of any session's validity.
         self._next_expiry = math.inf
-        #: What is to be declared, together, once there is a stream, and not too much is unconfirmed.
-        self._unsent: deque[list[Item]] = deque()
+        #: What has a greater number has yet to be sent.
+        self._last_sent = 0
+        #: The bytes of the declarations that were sent, and that no server has confirmed.
         self._unconfirmed = 0
 
     @property
@@ -78,7 +79,7 @@ class Protocol:
     ) -> Item:
         """Declares a session, or something in one, or both. Returns the item of the last. Their numbers are set
         here."""
-        first, together = self._last_number + 1, list[Item]()
+        first = self._last_number + 1
         for declared in (open, part):
             if declared is not None:
                 self._last_number += 1
@@ -88,10 +89,7 @@ class Protocol:
                 session = item.session
                 if not item.is_session:
                     session.parts[item.number] = item
-                together.append(item)
-        if session is not None and session.number in self.items and session.withdrawn is None:
-            self._unsent.append(together)
-        else:
+        if session is None or session.number not in self.items or session.withdrawn is not None:
             self._end(item, Lost(LostReason.FORGOTTEN))
         return item
 
@@ -207,17 +205,25 @@ class Protocol:
         if stream is None:
             return None
         if not stream.outgoing:
-            for _ in range(CHANGES_PER_MESSAGE):
-                if not self._unsent or self._unconfirmed > UNCONFIRMED_BYTES:
-                    break
-                # What was withdrawn meanwhile is not sent.
-                together = [item for item in self._unsent.popleft() if item.end is None]
-                for item in together:
-                    item.sent = now
-                    self._unconfirmed += item.size
-                for declaration in declarations(together):
-                    stream.add(v1.Change(declare=declaration), now)
+            for declaration in declarations(self._take_unsent(now)):
+                stream.add(v1.Change(declare=declaration), now)
         return stream.outgoing.popleft() if stream.outgoing else None
+
+    def _take_unsent(self, now: float) -> list[Item]:
+        """What is to be declared now, in one message, as far as the bound on what is unconfirmed allows. What was declared
+        together is sent together."""
+        taken = list[Item]()
+        while self._last_sent < self._last_number:
+            item = self.items.get(self._last_sent + 1)
+            is_full = self._unconfirmed > UNCONFIRMED_BYTES or len(taken) >= CHANGES_PER_MESSAGE
+            if item is not None and item.first == item.number and is_full:
+                break
+            self._last_sent += 1
+            if item is not None and item.withdrawn is None:
+                item.sent = now
+                self._unconfirmed += item.size
+                taken.append(item)
+        return taken
 
     def _send(self, change: v1.Change, now: float) -> None:
         if self._stream is not None:
