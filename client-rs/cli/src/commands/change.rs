@@ -53,7 +53,10 @@ pub async fn renew(context: &Context, session_id: String) -> Result<u8, Failure>
     let request = RenewRequest { namespace: context.namespace(), session_id };
     let response = context.rpc.call(Repeat::Safe, &request).await?;
     context.output.message(&response, |response| {
-        format!("session {} is valid for {}", escape(&request.session_id), duration(response.ttl))
+        let tokens: Vec<String> = response.tokens.iter().map(u64::to_string).collect();
+        let held =
+            if tokens.is_empty() { "holds nothing".to_owned() } else { format!("holds tokens {}", tokens.join(", ")) };
+        format!("session {} is valid for {}, and {held}", escape(&request.session_id), duration(response.ttl))
     })
 }
 
