@@ -1,14 +1,14 @@
 //! Tests of the C++ program in `proto/README.md`, which holds a lock by plain calls of generated code.
 
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tenure_e2e::Calls;
 use tenure_harness::{Postgres, Tenured, TenuredOptions, wait_until};
-use tenure_proto::v1::{EvictRequest, Lock};
+use tenure_proto::v1::{AcquireRequest, EvictRequest, Lock};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -58,13 +58,11 @@ async fn lock(calls: &Calls) -> Lock {
     calls.lock(LOCK).await.unwrap()
 }
 
-/// Asserts that this holds, and goes on to hold for longer than without renewals.
-async fn stays(condition: impl AsyncFn() -> bool) {
-    let start = Instant::now();
-    while start.elapsed() < LONGER_THAN_TTL {
-        assert!(condition().await, "no longer after {:?}", start.elapsed());
-        sleep(Duration::from_millis(100)).await;
-    }
+/// Asserts that no other session gets the lock, for longer than it would be held without renewals.
+async fn assert_stays_held(calls: &mut Calls) {
+    let (names, ttl) = (vec![LOCK.into()], Some(LONGER_THAN_TTL.try_into().unwrap()));
+    let request = AcquireRequest { names, ttl, wait: ttl, ..AcquireRequest::default() };
+    assert!(!calls.locks.acquire(request).await.unwrap().into_inner().acquired);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,7 +70,7 @@ async fn stays(condition: impl AsyncFn() -> bool) {
 async fn cpp_programs_keep_lock_and_place_when_their_server_is_killed() {
     let options = TenuredOptions::store(Postgres::shared().await.unwrap().create_database().await.unwrap());
     let mut servers = [Tenured::start(&options).await.unwrap(), Tenured::start(&options).await.unwrap()];
-    let calls = Calls::connect(&servers[1].url()).await.unwrap();
+    let mut calls = Calls::connect(&servers[1].url()).await.unwrap();
     let mut holder = Program::start(&servers);
     let token = holder.token().await;
     let mut waiter = Program::start(&servers);
@@ -82,8 +80,9 @@ async fn cpp_programs_keep_lock_and_place_when_their_server_is_killed() {
     servers[0].kill().await.unwrap();
     holder.line("server=0 failed").await;
     waiter.line("server=0 failed").await;
-    let (held, waiting) = (async || lock(&calls).await.holders[0].token, async || lock(&calls).await.waiters[0].id);
-    stays(async || held().await == token && waiting().await == place).await;
+    assert_stays_held(&mut calls).await;
+    let now = lock(&calls).await;
+    assert_eq!((now.holders[0].token, now.waiters[0].id), (token, place));
 
     assert!(holder.finish().await);
     holder.line("released").await;
@@ -103,7 +102,8 @@ async fn cpp_program_keeps_its_lock_when_its_only_server_restarts_until_it_is_ev
     holder.line("server=0 failed").await;
     server.start_again().await.unwrap();
     let mut calls = Calls::connect(&server.url()).await.unwrap();
-    stays(async || lock(&calls).await.holders[0].token == token).await;
+    assert_stays_held(&mut calls).await;
+    assert_eq!(lock(&calls).await.holders[0].token, token);
 
     let request = EvictRequest { name: LOCK.into(), operator: "me".into(), ..EvictRequest::default() };
     calls.locks.evict(request).await.unwrap();
