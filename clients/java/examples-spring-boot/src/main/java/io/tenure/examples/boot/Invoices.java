@@ -51,7 +51,7 @@ public class Invoices {
         // snippet end
 
         // snippet: skip
-        /** By whoever comes first each time, in place of a leader. */
+        /** By the copy that is first each time, in place of a leader. */
         @Scheduled(fixedDelay = 50)
         @DistributedLock(key = "'invoices-' + @sender.month()", waitAtMost = "0s", whenBusy = WhenBusy.SKIP)
         void sum() throws IOException {
