@@ -210,8 +210,8 @@ class Protocol:
         return stream.outgoing.popleft() if stream.outgoing else None
 
     def _take_unsent(self, now: float) -> list[Item]:
-        """What is to be declared now, in one message, as far as the bound on what is unconfirmed allows. What was declared
-        together is sent together."""
+        """What is to be declared now, in one message, as far as the bound on what is unconfirmed allows. What was
+        declared together is sent together."""
         taken = list[Item]()
         while self._last_sent < self._last_number:
             item = self.items.get(self._last_sent + 1)
