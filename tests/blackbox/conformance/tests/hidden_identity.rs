@@ -46,7 +46,7 @@ async fn subject(functions: &str) -> Subject {
     Subject { one, two, query: Some(query), fail_over: None, hints: true, keep: Box::new(()) }
 }
 
-conformance!(aurora, subject(AURORA).await);
+conformance!(store, subject(AURORA).await);
 
 fn batch() -> Batch {
     let events = vec![Recorded { revision: Revision(1), event: filler(1) }];

@@ -1,16 +1,12 @@
 //! Databases that cancel a query that the store sends on each new connection. Without the result the store must not use
 //! the connection.
 
-use std::net::Ipv4Addr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use tenure_core::testing::filler;
 use tenure_core::{Recorded, Revision, ServerId};
 use tenure_harness::{MariaDb, Postgres};
 use tenure_server::store::{Batch, StoreOptions, migrate, open};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+
+use crate::proxy::QueryProxy;
 
 /// PostgreSQL's reply to a cancelled statement, and its readiness for the next.
 fn canceled() -> Vec<u8> {
@@ -37,63 +33,6 @@ fn interrupted() -> Vec<u8> {
     [&[length, 0, 0, 1], &error[..]].concat()
 }
 
-/// A proxy of a database, which can reply to a query itself.
-struct QueryProxy {
-    port: u16,
-    interrupts: Arc<AtomicBool>,
-}
-
-impl QueryProxy {
-    /// Starts a proxy of the database on a port of this machine; queries that contain `pattern` get this reply.
-    async fn start(database: u16, pattern: &'static str, reply: Vec<u8>) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port is free");
-        let port = listener.local_addr().expect("it has an address").port();
-        let interrupts = Arc::new(AtomicBool::new(true));
-        let flag = interrupts.clone();
-        tokio::spawn(async move {
-            while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(forward(client, database, pattern, reply.clone(), flag.clone()));
-            }
-        });
-        Self { port, interrupts }
-    }
-}
-
-async fn forward(
-    client: TcpStream,
-    database: u16,
-    pattern: &'static str,
-    reply: Vec<u8>,
-    interrupts: Arc<AtomicBool>,
-) -> std::io::Result<()> {
-    let (mut from_client, mut to_client) = client.into_split();
-    let (mut from_database, mut to_database) = TcpStream::connect((Ipv4Addr::LOCALHOST, database)).await?.into_split();
-    let (replies, mut pending) = tokio::sync::mpsc::unbounded_channel();
-    let own_replies = replies.clone();
-    tokio::spawn(async move {
-        let mut piece = vec![0; 1 << 16];
-        while let Ok(length @ 1..) = from_database.read(&mut piece).await {
-            let _ = replies.send(piece[..length].to_vec());
-        }
-    });
-    tokio::spawn(async move {
-        while let Some(piece) = pending.recv().await {
-            to_client.write_all(&piece).await?;
-        }
-        std::io::Result::Ok(())
-    });
-    let mut piece = vec![0; 1 << 16];
-    while let length @ 1.. = from_client.read(&mut piece).await? {
-        let matches = piece[..length].windows(pattern.len()).any(|found| found == pattern.as_bytes());
-        if matches && interrupts.load(Ordering::SeqCst) {
-            let _ = own_replies.send(reply.clone());
-        } else {
-            to_database.write_all(&piece[..length]).await?;
-        }
-    }
-    Ok(())
-}
-
 fn batch() -> Batch {
     let events = vec![Recorded { revision: Revision(1), event: filler(1) }];
     Batch { namespace: "default".into(), previous: Revision(0), events, server: ServerId(1), number: 1, at_ms: 0 }
@@ -107,12 +46,12 @@ async fn interrupted_query_keeps_the_store_closed(url: &str, port: u16, pattern:
     open(&options).await.expect("it opens").append(&batch(), false).await.expect("the append is accepted");
 
     let proxy = QueryProxy::start(port, pattern, reply).await;
-    let options = StoreOptions::new(url.replace(&format!(":{port}/"), &format!(":{}/", proxy.port)));
+    let options = StoreOptions::new(proxy.url(url));
     if let Ok(store) = open(&options).await {
         let head = store.read("default", Revision(0), 1).await.map(|tail| tail.head);
         panic!("the store opened without the result of \"{pattern}\": {head:?}");
     }
-    proxy.interrupts.store(false, Ordering::SeqCst);
+    proxy.set_interrupts(false);
     let store = open(&options).await.expect("it opens");
     assert!(store.read("default", Revision(0), 1).await.expect("it can be read").head.intact, "nothing was lost");
 }

@@ -19,4 +19,4 @@ async fn subject() -> Subject {
     }
 }
 
-conformance!(memory, subject().await);
+conformance!(store, subject().await);

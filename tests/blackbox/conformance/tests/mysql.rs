@@ -38,4 +38,4 @@ async fn subject() -> Subject {
     Subject { one, two, query: Some(query), fail_over: Some(fail_over), hints: false, keep: Box::new(()) }
 }
 
-conformance!(mysql, subject().await);
+conformance!(store, subject().await);

@@ -62,8 +62,8 @@ async fn pooled() -> Subject {
     subject(url, postgres.url(&name), false).await
 }
 
-conformance!(postgres, direct().await);
-conformance!(pgbouncer, pooled().await);
+conformance!(direct, direct().await);
+conformance!(through_pgbouncer, pooled().await);
 
 /// With some thousands of locks and commits, no view's plan costs so much that PostgreSQL would JIT-compile it before
 /// answering.

@@ -41,4 +41,4 @@ async fn subject() -> Subject {
     }
 }
 
-conformance!(sqlite, subject().await);
+conformance!(store, subject().await);

@@ -1,0 +1,11 @@
+//! The stores' tests in one binary: each further one would link the whole server again, and start the databases again.
+
+mod hidden_identity;
+mod interrupted;
+mod memory;
+mod mysql;
+mod opening;
+mod postgres;
+mod proxy;
+mod recovery;
+mod sqlite;
