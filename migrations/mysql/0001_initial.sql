@@ -4,10 +4,8 @@
 -- The head of each namespace. Its revision is raised by compare-and-set together with each batch of the log.
 CREATE TABLE IF NOT EXISTS namespaces (
     name VARCHAR(63) NOT NULL PRIMARY KEY,
-    revision BIGINT NOT NULL,                 -- the last event
-    rows_revision BIGINT NOT NULL,            -- up to where the rows below sum up the log
-    lost_revision BIGINT NOT NULL DEFAULT 0,  -- the last event up to there that says that history was lost
-    database_identity VARCHAR(255) NOT NULL   -- the database that the head was written on
+    revision BIGINT NOT NULL,               -- the last event
+    database_identity VARCHAR(255) NOT NULL  -- the database that the head was written on
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- The log: one row for each commit.
@@ -33,7 +31,15 @@ CREATE TABLE IF NOT EXISTS servers (
     dead BOOLEAN NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- The clients at rows_revision: programs that declare what they want to have.
+-- Up to where the rows of each namespace sum up the log. Apart from the heads, for which appends would otherwise wait while
+-- rows are saved: who saves them keeps this row locked until the commit, and may be frozen before it.
+CREATE TABLE IF NOT EXISTS row_heads (
+    namespace VARCHAR(63) NOT NULL PRIMARY KEY,
+    revision BIGINT NOT NULL,      -- the last event that the rows sum up
+    lost_revision BIGINT NOT NULL  -- the last one of those that says that history was lost; 0: none
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- The clients as of row_heads: programs that declare what they want to have.
 CREATE TABLE IF NOT EXISTS clients (
     namespace VARCHAR(63) NOT NULL,
     id VARBINARY(255) NOT NULL,  -- the text that the program has drawn, as bytes: spaces at its end count
@@ -44,7 +50,7 @@ CREATE TABLE IF NOT EXISTS clients (
     PRIMARY KEY (namespace, id)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- The open sessions at rows_revision. The view "current_sessions" adds what came after.
+-- The open sessions as of row_heads. The view "current_sessions" adds what came after.
 CREATE TABLE IF NOT EXISTS sessions (
     namespace VARCHAR(63) NOT NULL,
     opened BIGINT NOT NULL,                -- the event that opened it
@@ -60,7 +66,7 @@ CREATE TABLE IF NOT EXISTS sessions (
     PRIMARY KEY (namespace, opened)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- Who held and who waited at rows_revision, one row for each name of a claim. The view "current_claims" adds what came
+-- Who held and who waited as of row_heads, one row for each name of a claim. The view "current_claims" adds what came
 -- after.
 CREATE TABLE IF NOT EXISTS claims (
     namespace VARCHAR(63) NOT NULL,
@@ -88,7 +94,7 @@ CREATE TABLE IF NOT EXISTS claims (
     PRIMARY KEY (namespace, id, position)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- What operators had set on locks at rows_revision. The view "current_settings" adds what came after.
+-- What operators had set on locks as of row_heads. The view "current_settings" adds what came after.
 CREATE TABLE IF NOT EXISTS settings (
     namespace VARCHAR(63) NOT NULL,
     position BIGINT NOT NULL,  -- in the order of the names
@@ -99,7 +105,7 @@ CREATE TABLE IF NOT EXISTS settings (
     PRIMARY KEY (namespace, position)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- The groups that had members or a config at rows_revision. The view "current_groups" adds what came after.
+-- The groups that had members or a config as of row_heads. The view "current_groups" adds what came after.
 CREATE TABLE IF NOT EXISTS member_groups (
     namespace VARCHAR(63) NOT NULL,
     id BIGINT NOT NULL,          -- the event that created it
@@ -115,7 +121,7 @@ CREATE TABLE IF NOT EXISTS member_groups (
     PRIMARY KEY (namespace, id)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- The members of those groups at rows_revision. The view "current_members" adds what came after.
+-- The members of those groups as of row_heads. The view "current_members" adds what came after.
 CREATE TABLE IF NOT EXISTS group_members (
     namespace VARCHAR(63) NOT NULL,
     group_id BIGINT NOT NULL,            -- the event that created the group
@@ -222,7 +228,8 @@ CREATE OR REPLACE VIEW events_after_rows AS
 SELECT e.*
 FROM namespaces AS n
 JOIN events AS e ON e.namespace = n.name
-WHERE e.batch > n.rows_revision;
+LEFT JOIN row_heads AS r ON r.namespace = n.name
+WHERE e.batch > coalesce(r.revision, 0);
 
 -- Every claim to every name, one row each, as it is now. granted_at_ms: the clock of the server that
 -- appended the grant, for people; null while waiting.

@@ -20,7 +20,7 @@ const FIRST_TEXT: Cell<'static> = Cell::Text(Cow::Borrowed(""));
 /// Loads the rows of a namespace, within a transaction that sees them as of one moment.
 pub(super) async fn load_rows(connection: &mut Taken, namespace: &str) -> Result<Rows, DriverError> {
     let sql = connection.sql;
-    let found = connection.fetch(sql.rows_revision, &[Arg::Text(namespace)]).await?;
+    let found = connection.fetch(sql.row_head, &[Arg::Text(namespace)]).await?;
     let Some(found) = found.first() else { return Ok(Rows::default()) };
     let (revision, lost) = (Revision(number(found, 0)?), Revision(number(found, 1)?));
     let mut clients = Vec::new();

@@ -64,10 +64,12 @@ pub(super) async fn change_rows(
         insert(connection, &MEMBERS, &member_cells(namespace, part, &labels)).await?;
     }
 
-    // This goes last, since appends wait for the head from here to the commit.
     let (from, to, lost) = (int(changes.from.0), int(changes.to.0), int(changes.lost.0));
     let namespace = Arg::Text(namespace);
-    Ok(connection.execute(sql.advance_rows, &[to, lost, namespace, from, namespace, to]).await? == 1)
+    if changes.from == Revision(0) {
+        connection.execute(sql.create_row_head, &[namespace]).await?;
+    }
+    Ok(connection.execute(sql.advance_rows, &[to, lost, namespace, from, namespace, to, namespace]).await? == 1)
 }
 
 /// Deletes rows by their keys.

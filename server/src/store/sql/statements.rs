@@ -93,7 +93,7 @@ statements! { $
     /// () → name, revision
     heads,
     /// (namespace) → the rows' revision, and the revision of the last loss of history that they sum up, or 0
-    rows_revision,
+    row_head,
     /// (namespace, id to begin after, most) → id, epoch, home, identity or null, last
     load_clients,
     /// (namespace, opened to begin after, most) → opened, id, owner, ttl_ms, disconnect_grace_ms or null, home,
@@ -113,7 +113,9 @@ statements! { $
     /// (namespace, group_id and again group_id and number to begin after, most) → group_id, number, session, opened,
     /// owner, metadata, assignment or null, declared
     load_members,
-    /// (to, lost, namespace, from, namespace, to): the rows' compare-and-set
+    /// (namespace): unless it is there
+    create_row_head,
+    /// (to, lost, namespace, from, namespace, to, namespace): the rows' compare-and-set
     advance_rows,
     /// (ids as JSON, namespace)
     delete_clients,

@@ -1,5 +1,6 @@
 //! The stores' tests in one binary: each further one would link the whole server again, and start the databases again.
 
+mod frozen;
 mod hidden_identity;
 mod interrupted;
 mod memory;

@@ -75,7 +75,8 @@ async fn views_are_planned_without_jit_compilation() {
     let mut connection = PgConnection::connect(&url).await.expect("PostgreSQL answers");
     connection
         .execute(
-            "INSERT INTO namespaces VALUES ('default', 10000, 5000, 0, 'x'); \
+            "INSERT INTO namespaces VALUES ('default', 10000, 'x'); \
+            INSERT INTO row_heads VALUES ('default', 5000, 0); \
             INSERT INTO batches SELECT 'default', n * 2, n * 2 - 2, 1, n, n, format('[{\"revision\":%s,\"event\":\"claim_granted\",\
             \"claim\":%s,\"session\":\"s\",\"opened\":1,\"owner\":\"o\",\"names\":[\"lock/%s\"],\"metadata\":{}},\
             {\"revision\":%s,\"event\":\"session_ended\",\"session\":\"s\",\"opened\":%s,\"reason\":\"closed\"}]', \

@@ -122,7 +122,7 @@ impl Contention {
 
 /// Drops as much of the log as a store may, as after the end of its retention. No server runs.
 async fn drop_history(store: Store, url: &str) {
-    const SQL: &str = "DELETE FROM batches WHERE revision < (SELECT rows_revision FROM namespaces)";
+    const SQL: &str = "DELETE FROM batches WHERE revision < (SELECT revision FROM row_heads)";
     let dropped = match store {
         Store::Postgres => PgConnection::connect(url).await.unwrap().execute(SQL).await.unwrap().rows_affected(),
         Store::MariaDb => MySqlConnection::connect(url).await.unwrap().execute(SQL).await.unwrap().rows_affected(),

@@ -1,2 +1,2 @@
-INSERT IGNORE INTO namespaces (revision, rows_revision, name, database_identity)
-VALUES ($1, 0, $2, {identity})
+INSERT IGNORE INTO namespaces (revision, name, database_identity)
+VALUES ($1, $2, {identity})

@@ -1,5 +1,5 @@
-SELECT b.revision, b.previous, b.at_ms, n.rows_revision
+SELECT b.revision, b.previous, b.at_ms, coalesce(r.revision, 0)
 FROM batches AS b
-JOIN namespaces AS n ON n.name = b.namespace
+LEFT JOIN row_heads AS r ON r.namespace = b.namespace
 WHERE b.namespace = ?
 ORDER BY b.revision LIMIT ?

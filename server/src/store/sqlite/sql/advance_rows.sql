@@ -1,4 +1,4 @@
-UPDATE namespaces SET rows_revision = ?, lost_revision = ?
-WHERE name = ? AND rows_revision = ?
+UPDATE row_heads SET revision = ?, lost_revision = ?
+WHERE namespace = ? AND revision = ?
     AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = ? AND b.revision = ?)
-    AND database_identity = {identity}
+    AND EXISTS (SELECT 1 FROM namespaces AS n WHERE n.name = ? AND n.database_identity = {identity})

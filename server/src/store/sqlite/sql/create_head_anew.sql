@@ -1,3 +1,3 @@
-INSERT INTO namespaces (revision, rows_revision, name, database_identity)
-VALUES ($1, 0, $2, {identity})
+INSERT INTO namespaces (revision, name, database_identity)
+VALUES ($1, $2, {identity})
 ON CONFLICT DO NOTHING

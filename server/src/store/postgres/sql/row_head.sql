@@ -1,0 +1,1 @@
+SELECT revision, lost_revision FROM row_heads WHERE namespace = $1

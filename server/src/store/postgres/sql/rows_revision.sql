@@ -1,1 +1,0 @@
-SELECT rows_revision, lost_revision FROM namespaces WHERE name = $1

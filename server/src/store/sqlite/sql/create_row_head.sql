@@ -1,0 +1,3 @@
+INSERT INTO row_heads (namespace, revision, lost_revision)
+VALUES (?, 0, 0)
+ON CONFLICT DO NOTHING
