@@ -60,7 +60,9 @@ impl Setup {
     async fn all_failed_over(&self) -> anyhow::Result<()> {
         let observer = self.cluster.bystander()?;
         let sessions: Vec<&Session> = self.waiting.iter().map(|(_, session, _)| session).collect();
-        let home = within(observer.get_session(self.holder.1.id())).await?.home;
+        let own = within(observer.session(SessionOptions::new())).await?;
+        let home = within(observer.get_session(own.id())).await?.home;
+        within(own.close()).await?;
         until("all sessions have failed over", async || {
             let found = sessions.iter().map(|session| observer.get_session(session.id()));
             futures::future::join_all(found).await.iter().all(|found| found.as_ref().is_ok_and(|it| it.home == home))
