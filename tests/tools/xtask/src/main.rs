@@ -319,15 +319,19 @@ fn run() -> anyhow::Result<()> {
 const FIRST: [Stage; 7] =
     [Stage::Packages, Stage::Format, Stage::Generated, Stage::Contract, Stage::Modules, Stage::Words, Stage::Build];
 
-/// The stages that run then, one after the other, and whose output is shown as it comes.
-const SHOWN: [Stage; 1] = [Stage::Unit];
+/// Stages that run one after the other, beside other lanes. A lane with a higher niceness yields more.
+type Lane = (&'static [Stage], u8);
 
-/// The lanes that run beside the shown stages, since most tests wait most of their time: the stages of a lane run one after
-/// the other. A lane with a higher niceness yields more. Scenarios and chaos use what the clients' stage builds.
-const LANES: [(&[Stage], u8); 3] = [
-    (&[Stage::Readme, Stage::E2e], 0),
-    (&[Stage::Clients, Stage::Scenarios, Stage::Chaos], 0),
-    (&[Stage::Deny, Stage::Monitoring, Stage::Deploy, Stage::Chart, Stage::Dialects, Stage::Console], 5),
+/// The steps of lanes that run then, beside each other, since most tests wait most of their time. The output of the first
+/// lane is shown as it comes. Scenarios and chaos use what the clients' stage builds.
+const STEPS: [&[Lane]; 2] = [
+    &[
+        (&[Stage::Unit], 0),
+        (&[Stage::Readme, Stage::E2e], 0),
+        (&[Stage::Clients], 0),
+        (&[Stage::Deny, Stage::Monitoring, Stage::Deploy, Stage::Chart, Stage::Dialects, Stage::Console], 5),
+    ],
+    &[(&[Stage::Chaos], 0), (&[Stage::Scenarios], 0)],
 ];
 
 /// The stages that run last, one after the other, since they load the machine themselves.
@@ -341,13 +345,16 @@ fn test() -> anyhow::Result<()> {
             return run.finish();
         }
     }
-    let lanes = LANES.map(|(stages, niceness)| (stages, Beside::test(stages, niceness)));
-    for stage in SHOWN {
-        run.stage(&stage.name(), || stage.run());
-    }
-    for (stages, started) in lanes {
-        let names: Vec<String> = stages.iter().map(|stage| stage.name()).collect();
-        run.stage(&names.join(", "), || started?.finish());
+    for lanes in STEPS {
+        let Some(((shown, _), others)) = lanes.split_first() else { continue };
+        let others: Vec<_> = others.iter().map(|(stages, nice)| (*stages, Beside::test(stages, *nice))).collect();
+        for stage in *shown {
+            run.stage(&stage.name(), || stage.run());
+        }
+        for (stages, started) in others {
+            let names: Vec<String> = stages.iter().map(|stage| stage.name()).collect();
+            run.stage(&names.join(", "), || started?.finish());
+        }
     }
     for stage in LAST {
         run.stage(&stage.name(), || stage.run());
@@ -378,8 +385,8 @@ mod tests {
 
     #[test]
     fn a_whole_run_has_every_stage_once() {
-        let beside = LANES.iter().flat_map(|(stages, _)| *stages);
-        let mut run: Vec<Stage> = FIRST.iter().chain(&SHOWN).chain(beside).chain(&LAST).copied().collect();
+        let between = STEPS.iter().copied().flatten().flat_map(|(stages, _)| *stages);
+        let mut run: Vec<Stage> = FIRST.iter().chain(between).chain(&LAST).copied().collect();
         run.sort_by_key(|stage| *stage as u8);
         assert_eq!(run, Stage::value_variants());
     }
