@@ -7,6 +7,7 @@ from driver import answers
 from driver.elections import ELECTIONS
 from driver.groups import GROUPS
 from driver.locks import LOCKS
+from driver.measure import MEASUREMENTS
 from driver.sessions import SESSIONS
 from driver.things import Things
 from tenure import ClosedError, v1
@@ -100,4 +101,5 @@ DEEDS: dict[str, Deed] = {
     "evict": evict,
     "transfer": transfer,
     "configure_lock": configure_lock,
+    **MEASUREMENTS,
 }
