@@ -5,6 +5,7 @@ mod answer;
 mod election;
 mod group;
 mod lock;
+mod measure;
 mod operate;
 mod perform;
 mod request;

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::answer::{self, Answer};
 use crate::request::{self, Request};
 use crate::things::Things;
-use crate::{election, group, lock, operate, session, watch};
+use crate::{election, group, lock, measure, operate, session, watch};
 
 /// Executes a request. Dropping the future cancels it.
 pub(crate) async fn perform(request: Request, things: &Things) -> Answer {
@@ -73,6 +73,10 @@ pub(crate) async fn perform(request: Request, things: &Things) -> Answer {
         Request::Evict(evict) => operate::evict(evict, things).await,
         Request::Transfer(transfer) => operate::transfer(transfer, things).await,
         Request::ConfigureLock(fields) => operate::configure_lock(fields, things).await,
+        Request::Measure { session, endpoint, turns } => {
+            measure::measure(&*things.sessions.get(&session)?, endpoint, turns).await
+        }
+        Request::HoldMany { session, count } => measure::hold_many(&*things.sessions.get(&session)?, count).await,
     }
 }
 

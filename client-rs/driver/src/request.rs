@@ -144,13 +144,22 @@ pub(crate) enum Request {
     Evict(Evict),
     Transfer(Transfer),
     ConfigureLock(ConfigureLock),
+    Measure {
+        session: String,
+        endpoint: String,
+        turns: usize,
+    },
+    HoldMany {
+        session: String,
+        count: usize,
+    },
 }
 
 /// The names of all requests.
 pub(crate) const ALL: &str = "hello connect close session session_state await_state close_session acquire cancel hold \
     await_lost tick release drop update transfer_to await_transfer run await_body finish lead await_leading \
     await_not_leading resign stop leader observe watch next unwatch join standing await_standing assign leave \
-    take_part configure_group get_group get_lock evict transfer configure_lock";
+    take_part configure_group get_group get_lock evict transfer configure_lock measure hold_many";
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Connect {

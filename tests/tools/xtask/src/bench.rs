@@ -12,8 +12,8 @@ const NOT_KEPT: [&str; 5] = ["--help", "--level", "--out", "--quick", "--target"
 /// Installs and builds the requirements, and runs it.
 pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     packages::provide()?;
-    cargo(&["build", "--locked", "--release", "--package", "tenure-server", "--package", "tenure-bench", "--bins"])
-        .run()?;
+    let packages = ["tenure-server", "tenure-bench", "tenure-driver"].map(|package| ["--package", package]);
+    cargo(&["build", "--locked", "--release", "--bins"]).args(packages.as_flattened()).run()?;
     let keeps = !arguments.iter().any(|argument| NOT_KEPT.iter().any(|other| argument.starts_with(other)));
     let out: &[&str] = if keeps { &["--out", OUT] } else { &[] };
     program(root().join("target/release/tenure-bench")).args(out).args(arguments).run()

@@ -6,6 +6,7 @@ mod held;
 mod idle;
 mod keep_alive;
 pub mod killed;
+mod languages;
 mod pairs;
 mod start;
 mod watchers;
@@ -32,6 +33,7 @@ pub fn all() -> Vec<Work> {
         killed::work(),
         failover::work(),
         start::work(),
+        languages::work(),
     ]
 }
 
