@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import { elections } from './elections.js';
 import { groups } from './groups.js';
 import { locks } from './locks.js';
+import { measurements } from './measure.js';
 import { operations } from './operations.js';
 import type { Handler } from './request.js';
 import { Request } from './request.js';
@@ -25,6 +26,7 @@ const handlers: Record<string, Handler> = {
   ...watches,
   ...groups,
   ...operations,
+  ...measurements,
 };
 
 async function answer(line: string): Promise<void> {
