@@ -46,11 +46,11 @@ export const measurements: Record<string, Handler> = {
     return { pairs_us: pairs, calls_us: calls };
   },
   hold_many: async (request) => {
-    // Without the signal: the runtime searches all listeners of a signal to add one, so that many share it slowly.
+    const { signal } = request;
     const session = sessionsByName.get(request);
     const locks = Array.from({ length: Number(request.need('count')) }, (_, n) => session.lock(`many-${n}`));
     const guards: Guard[] = [];
-    const held = await timed(() => Promise.all(locks.map(async (lock) => guards.push(await lock.acquire()))));
+    const held = await timed(() => Promise.all(locks.map(async (lock) => guards.push(await lock.acquire({ signal })))));
     const released = await timed(() => Promise.all(guards.map((guard) => guard.release())));
     return { held_us: held, released_us: released };
   },

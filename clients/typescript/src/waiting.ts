@@ -1,25 +1,43 @@
 // Waits that end at a change, after some time, or by an AbortSignal, and leave nothing behind.
-import { setMaxListeners } from 'node:events';
 
 /** The longest time that a timer of the runtime can be set to. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
+/** All that waits for a signal, as one listener: the runtime searches all listeners of a signal to add one. */
+class Listeners extends Set<() => void> {
+  private static readonly all = new WeakMap<AbortSignal, Listeners>();
+
+  static add(signal: AbortSignal, fire: () => void): void {
+    const listeners = this.all.get(signal) ?? new this();
+    this.all.set(signal, listeners.add(fire));
+    signal.addEventListener('abort', listeners);
+  }
+
+  static remove(signal: AbortSignal, fire: () => void): void {
+    const listeners = this.all.get(signal);
+    if (listeners?.delete(fire) && listeners.size === 0) {
+      this.all.delete(signal);
+      signal.removeEventListener('abort', listeners);
+    }
+  }
+
+  handleEvent(): void {
+    [...this].forEach((fire) => fire());
+  }
+}
+
 /** Calls `abort` with the reason of the first of these signals that fires. Returns what stops listening. */
 export function onAbort(signals: readonly (AbortSignal | undefined)[], abort: (reason: Error) => void): () => void {
+  const given = signals.filter((signal) => signal !== undefined);
   const fire = () => {
     stop();
-    abort(signals.find((signal) => signal?.aborted)?.reason as Error);
+    abort(given.find((signal) => signal.aborted)?.reason as Error);
   };
-  const stop = () => signals.forEach((signal) => signal?.removeEventListener('abort', fire));
-  const given = signals.filter((signal) => signal !== undefined);
+  const stop = () => given.forEach((signal) => Listeners.remove(signal, fire));
   if (given.some((signal) => signal.aborted)) {
     fire();
   } else {
-    given.forEach((signal) => {
-      // Any number of waits may share a signal, without a warning of the runtime.
-      setMaxListeners(0, signal);
-      signal.addEventListener('abort', fire);
-    });
+    given.forEach((signal) => Listeners.add(signal, fire));
   }
   return stop;
 }

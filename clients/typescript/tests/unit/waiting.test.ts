@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Backoff, firstOf, Notifier, onAbort, sleep } from '../../src/waiting.js';
 
@@ -62,6 +63,21 @@ describe('the first of several signals', () => {
     const stop = onAbort([controller.signal], () => expect.unreachable());
     stop();
     controller.abort();
+  });
+});
+
+describe('a signal that many wait for', () => {
+  it('has one listener, which ends all of them and is gone when none is left', async () => {
+    const controller = new AbortController();
+    const listeners = () => getEventListeners(controller.signal, 'abort').length;
+    const stops = [1, 2, 3].map(() => onAbort([controller.signal], () => expect.unreachable()));
+    const waits = [1, 2, 3].map(() => sleep(1e6, controller.signal));
+    expect(listeners()).toBe(1);
+    stops.forEach((stop) => stop());
+    expect(listeners()).toBe(1);
+    controller.abort(new Error('enough'));
+    await Promise.all(waits.map((wait) => expect(wait).rejects.toThrow('enough')));
+    expect(listeners()).toBe(0);
   });
 });
 
