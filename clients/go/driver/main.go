@@ -71,6 +71,7 @@ func main() {
 	d.handlers = map[string]handler{"hello": d.hello, "cancel": d.cancel}
 	for _, handlers := range []map[string]handler{
 		d.sessionHandlers(), d.lockHandlers(), d.electionHandlers(), d.watchHandlers(), d.groupHandlers(), d.operatorHandlers(),
+		d.measureHandlers(),
 	} {
 		maps.Copy(d.handlers, handlers)
 	}

@@ -93,6 +93,10 @@ type request struct {
 	To       string   `json:"to"`
 	Drain    *millis  `json:"drain_ms"`
 	Preempt  *preempt `json:"preempt"`
+
+	Endpoint string `json:"endpoint"`
+	Turns    int    `json:"turns"`
+	Count    int    `json:"count"`
 }
 
 type preempt struct {
