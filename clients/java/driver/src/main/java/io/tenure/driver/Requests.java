@@ -34,6 +34,7 @@ final class Requests {
         new Watching(clients).addTo(this);
         new Groups(clients).addTo(this);
         new Operators(clients).addTo(this);
+        new Measuring(clients).addTo(this);
         add("hello", fields -> Json.object("client", "java", "does", does()));
     }
 
