@@ -380,6 +380,21 @@ class ServiceTest {
     }
 
     @Test
+    void thousandsOfLocksAreAcquiredAndReleasedAtTheSameTime() throws Exception {
+        try (Session session = client.session(SessionOptions.defaults())) {
+            List<CompletableFuture<Guard>> held = new java.util.ArrayList<>();
+            for (int number = 0; number < 5_000; number++) {
+                held.add(session.lock(name + number).acquireAsync());
+            }
+            List<CompletableFuture<Void>> released = new java.util.ArrayList<>();
+            for (CompletableFuture<Guard> one : held) {
+                released.add(one.get(40, TimeUnit.SECONDS).releaseAsync());
+            }
+            CompletableFuture.allOf(released.toArray(CompletableFuture[]::new)).get(40, TimeUnit.SECONDS);
+        }
+    }
+
+    @Test
     void listsSpanPages() throws Exception {
         try (Session session = client.session(SessionOptions.defaults())) {
             List<CompletableFuture<Guard>> held = new java.util.ArrayList<>();

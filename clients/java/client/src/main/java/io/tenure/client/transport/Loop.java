@@ -3,19 +3,27 @@ package io.tenure.client.transport;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
-/** The one thread of a connection: its tasks run in order, and a turn after each. */
+/**
+ * The one thread of a connection: its tasks run in order, and a turn after those that came together, so that what many
+ * callers declare at the same time is sent together.
+ */
 final class Loop {
     private static final Logger LOG = System.getLogger(Loop.class.getName());
+    /** The most tasks before a turn. */
+    private static final int TASKS = 1_000;
 
-    private final ExecutorService executor = Executors.newSingleThreadExecutor(daemons("tenure"));
+    private final ThreadPoolExecutor executor =
+            new ThreadPoolExecutor(1, 1, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), daemons("tenure"));
     private volatile Runnable turn = () -> {};
+    /** How many tasks have run since the last turn: only for the thread. */
+    private int tasks;
 
     static ThreadFactory daemons(String name) {
         return work -> {
@@ -35,7 +43,11 @@ final class Loop {
         try {
             executor.execute(() -> {
                 runSafely(task);
-                runSafely(turn);
+                tasks++;
+                if (tasks >= TASKS || executor.getQueue().isEmpty()) {
+                    tasks = 0;
+                    runSafely(turn);
+                }
             });
             return true;
         } catch (RejectedExecutionException stopped) {
