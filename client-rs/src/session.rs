@@ -82,7 +82,8 @@ impl Session {
     /// `Instant` stops while the machine is suspended; to decide whether the session is valid, call
     /// [`is_valid`](Self::is_valid).
     pub fn valid_until(&self) -> Instant {
-        Instant::now() + if self.is_valid() { self.0.presence.until().since(clock::now()) } else { Duration::ZERO }
+        let validity = self.0.presence.validity().filter(|_| self.is_valid());
+        Instant::now() + validity.map_or(Duration::ZERO, |validity| validity.until().since(clock::now()))
     }
 
     /// The session's state, decided by the clock at this moment.

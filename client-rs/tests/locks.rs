@@ -2,7 +2,8 @@
 
 use crate::support;
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use support::{Cluster, eviction, waiters, within};
 use tenure_client::v1::{EndReason, ErrorReason, EvictRequest, history_entry::Kind};
@@ -295,5 +296,24 @@ async fn calls_without_a_server_end_at_their_deadline() -> anyhow::Result<()> {
         let Error::Unavailable(problem) = error else { panic!("{error}") };
         assert!(problem.contains("127.0.0.1:1"), "{problem}");
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn validity_can_be_read_while_sessions_end() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let opened = (0..200).map(|_| client.session(SessionOptions::new()));
+    let sessions = Arc::new(within(futures::future::try_join_all(opened)).await?);
+    let read = Arc::clone(&sessions);
+    let reader = tokio::task::spawn_blocking(move || {
+        for session in read.iter() {
+            while session.valid_until() > Instant::now() {}
+        }
+    });
+    for session in sessions.iter() {
+        within(session.close()).await?;
+    }
+    within(reader).await?;
     Ok(())
 }
