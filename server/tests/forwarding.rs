@@ -322,6 +322,36 @@ async fn failed_try_before_a_claim_has_an_unknown_outcome() {
     }
 }
 
+/// Its reply was lost with the stream. A known session that is gone without a reason has ended.
+#[tokio::test(start_paused = true)]
+async fn failed_try_that_a_hello_declares_again_has_an_unknown_outcome() {
+    let pair = Pair::start().await;
+    pair.writer.hold("bob", "b").await;
+    let client = pair.connect(&pair.writer, 1, Vec::new()).await;
+    let opened =
+        change(&pair.writer, client.connected, vec![declare(2, "b", false), declare_in((3, "s"), 4, "a", true)]);
+    pair.writer.ask(opened).await.expect("decided");
+    let (namespace, mailbox) = (pair.writer.namespace().await, Mailbox::default());
+    namespace.register_client(&CLIENT.into(), 2, &mailbox);
+    let tried = [declare(2, "b", false), declare_in((5, "gone"), 6, "c", false)];
+    let mut declared: Vec<Declaration> = tried.into_iter().filter_map(declaration).collect();
+    declared[1].opening = None;
+    let (client, home, received) = (CLIENT.into(), pair.writer.node.id, namespace.revision());
+    let hello = Hello { client, epoch: 2, home, received, identity: None, known: vec![3, 4, 5], declared };
+    let connected = pair.writer.ask(Command::Connect(hello)).await.expect("connected");
+    let Outcome::Reconciled { absent, .. } = connected.outcome else { panic!("{:?}", connected.outcome) };
+    let unknown = Absence::Rejected(Rejection::OutcomeUnknown);
+    let ended = Absence::Ended(None);
+    assert_eq!(absent, [(5, ended.clone()), (1, unknown.clone()), (2, unknown.clone()), (5, ended), (6, unknown)]);
+}
+
+fn declaration(change: Change) -> Option<Declaration> {
+    match change {
+        Change::Declare(declaration) => Some(declaration),
+        Change::Withdraw(_) => None,
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn declared_change_whose_reply_is_lost_is_decided_once() {
     let pair = Pair::start().await;

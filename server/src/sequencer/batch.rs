@@ -8,7 +8,8 @@ use opentelemetry::trace::FutureExt;
 use tenure_core::{Command, Event, Outcome, Recorded, Rejection, Request, Revision, Text};
 use tokio::time::{Instant, sleep_until};
 
-use super::forwarding::{Followers, is_settled, note_unknown_failures, record_pauses};
+use super::clients::note_unknown_failures;
+use super::forwarding::{Followers, is_settled, record_pauses};
 use super::replica::Loss;
 use super::run::{Sequencer, next};
 use super::spans;
@@ -323,9 +324,7 @@ impl Sequencer {
         let Work { requests, readers, mut replies, forwarded_after, .. } = work;
         let decided = decisions.into_iter().zip(pending);
         for ((request, source), (mut decision, pending)) in requests.into_iter().zip(decided) {
-            if forwarded_after.is_some() {
-                note_unknown_failures(&request.command, &mut decision);
-            }
+            note_unknown_failures(&request.command, forwarded_after.is_some(), &mut decision);
             let result = |outcome| CommandResult { outcome, revision: decision.after, pending };
             replies.reply(source, decision.outcome.map(result));
         }

@@ -1,11 +1,16 @@
 //! Connected clients: where the states of what they have declared are delivered.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tenure_core::{Claim, EndReason, Event, Eviction, GroupChange, Home, Item, Names, Recorded, Revision, Table, Text};
+use tenure_core::{
+    Absence, Change, Claim, Command, Declaration, EndReason, Event, Eviction, GroupChange, Home, Item, Names, Outcome,
+    Recorded, Rejection, Revision, Table, Text,
+};
 use tokio::sync::Notify;
+
+use super::batch::Decision;
 
 /// Which side ended a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -308,6 +313,35 @@ impl Clients {
         for (_, mailbox) in open.filter(|(_, mailbox)| mailbox.closed().is_none()) {
             mailbox.put(number, at, state.clone());
         }
+    }
+}
+
+/// What is declared again, by a Hello or by a change that is decided again, may have failed before, without a reply that
+/// arrived. If a greater number has been used since then, it is absent without a reason: why it was not made is unknown,
+/// and it may be declared anew.
+pub(super) fn note_unknown_failures(command: &Command, is_decided_again: bool, decision: &mut Decision) {
+    let Ok(Outcome::Reconciled { absent, .. }) = &mut decision.outcome else { return };
+    let mut unexplained = absent.iter_mut().filter(|(_, absence)| *absence == Absence::Ended(None)).peekable();
+    if unexplained.peek().is_none() {
+        return;
+    }
+    let declared: Vec<&Declaration> = match command {
+        Command::Connect(hello) => hello.declared.iter().collect(),
+        Command::Change { changes, .. } if is_decided_again => changes.iter().filter_map(declaration).collect(),
+        _ => return,
+    };
+    // A session that is not opened here was there before.
+    let made = |one: &Declaration| one.numbers().skip(usize::from(one.opening.is_none())).collect::<Vec<_>>();
+    let numbers: BTreeSet<u64> = declared.into_iter().flat_map(made).collect();
+    for (_, absence) in unexplained.filter(|(number, _)| numbers.contains(number)) {
+        *absence = Absence::Rejected(Rejection::OutcomeUnknown);
+    }
+}
+
+fn declaration(change: &Change) -> Option<&Declaration> {
+    match change {
+        Change::Declare(declaration) => Some(declaration),
+        Change::Withdraw(_) => None,
     }
 }
 

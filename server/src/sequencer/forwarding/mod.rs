@@ -48,7 +48,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use tenure_core::{Absence, Command, Outcome, Rejection, Request, Revision, ServerId, Text};
+use tenure_core::{Absence, Command, Outcome, Request, Revision, ServerId, Text};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -249,14 +249,4 @@ pub(super) fn is_settled(work: &Work, decisions: &[Decision]) -> bool {
         (Command::Change { .. }, Err(_)) => true,
         _ => false,
     })
-}
-
-/// After a change was decided again: what it declares and could not make is absent without a reason, if a greater number
-/// has been used since the first decision. Why it was not made is unknown, and it may be declared anew.
-pub(super) fn note_unknown_failures(command: &Command, decision: &mut Decision) {
-    if let (Command::Change { .. }, Ok(Outcome::Reconciled { absent, .. })) = (command, &mut decision.outcome) {
-        for (_, absence) in absent.iter_mut().filter(|(_, absence)| *absence == Absence::Ended(None)) {
-            *absence = Absence::Rejected(Rejection::OutcomeUnknown);
-        }
-    }
 }
