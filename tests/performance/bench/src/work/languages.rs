@@ -104,7 +104,7 @@ impl Subject for Library {
         let (mut driver, mut channel) = DriverChannel::begin(self.spec.driver()?)?;
         let endpoint = self.cluster.servers().first().context("no server")?.url();
         ask(&mut channel, "connect", json!({"client": "c", "endpoints": [endpoint]})).await?;
-        ask(&mut channel, "session", json!({"client": "c", "session": "s"})).await?;
+        ask(&mut channel, "session", json!({"client": "c", "session": "s", "owner": "bench"})).await?;
         let (warm_up, turns) = if load.quick { (1, 10) } else { (WARM_UP, TURNS) };
         let measure = |turns| json!({"session": "s", "endpoint": endpoint, "turns": turns});
         ask(&mut channel, "measure", measure(warm_up)).await?;
