@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use mimalloc::MiMalloc;
 use tenure_bench::arguments::{Arguments, Part};
 use tenure_bench::bench;
 use tenure_bench::target::empty;
+use tikv_jemallocator::Jemalloc;
 
 /// One allocator for all client libraries, so that the cost of small allocations depends on the work only.
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 #[tokio::main]
 async fn main() -> ExitCode {
