@@ -142,7 +142,8 @@ type Hello struct {
 	// reported as ended; nothing is revived.
 	Known []uint64 `protobuf:"varint,4,rep,packed,name=known,proto3" json:"known,omitempty"`
 	// What the client has declared without receiving its state yet, in the order in which it was declared. What was made
-	// already is reported; the rest is made now. At most 1 MiB in total: what was not sent before can follow as Changes.
+	// already is reported; the rest is made now, unless it may have failed before: that is rejected with OUTCOME_UNKNOWN,
+	// and can be declared anew. At most 1 MiB in total: what was not sent before can follow as Changes.
 	Declared []*Declaration `protobuf:"bytes,5,rep,name=declared,proto3" json:"declared,omitempty"`
 	// Those of the known sessions that are paused.
 	Paused []uint64 `protobuf:"varint,6,rep,packed,name=paused,proto3" json:"paused,omitempty"`
@@ -278,7 +279,8 @@ func (x *KeepAlive) GetNumber() uint64 {
 	return 0
 }
 
-// Changes, which are made in this order.
+// Changes, which are made in this order. Those that are made at the same time go together: while 1000 messages of a stream
+// are in progress, further declarations are rejected with LIMIT_REACHED.
 type Changes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The changes: 1 to 1000. What becomes of them is reported by state messages.

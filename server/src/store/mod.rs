@@ -291,7 +291,8 @@ pub trait Store: Send + Sync + 'static {
     /// Brings the rows of a namespace forward in one transaction, if they are at `changes.from`; `Conflict` if not.
     /// Except for clients, nothing created after `changes.from` has rows yet, so none are looked up. `changes.to` must be the end of a
     /// batch in the log, and the head must have been written on this database: `Conflict` if not, since these rows
-    /// would sum up a lost history. An unknown outcome is harmless: rows are redone from `Head::rows_revision`.
+    /// would sum up a lost history. An unknown outcome is harmless: rows are redone from `Head::rows_revision`. Delays no
+    /// append, however long it takes.
     async fn save(&self, namespace: &str, changes: &RowChanges) -> Result<(), StoreError>;
 
     /// The revisions of all namespaces, by name. Everything committed before the call began is counted.

@@ -1023,7 +1023,8 @@ pub struct Hello {
     #[prost(uint64, repeated, tag = "4")]
     pub known: ::prost::alloc::vec::Vec<u64>,
     /// What the client has declared without receiving its state yet, in the order in which it was declared. What was made
-    /// already is reported; the rest is made now. At most 1 MiB in total: what was not sent before can follow as Changes.
+    /// already is reported; the rest is made now, unless it may have failed before: that is rejected with OUTCOME_UNKNOWN,
+    /// and can be declared anew. At most 1 MiB in total: what was not sent before can follow as Changes.
     #[prost(message, repeated, tag = "5")]
     pub declared: ::prost::alloc::vec::Vec<Declaration>,
     /// Those of the known sessions that are paused.
@@ -1041,7 +1042,8 @@ pub struct KeepAlive {
     #[prost(uint64, tag = "1")]
     pub number: u64,
 }
-/// Changes, which are made in this order.
+/// Changes, which are made in this order. Those that are made at the same time go together: while 1000 messages of a stream
+/// are in progress, further declarations are rejected with LIMIT_REACHED.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Changes {
     /// The changes: 1 to 1000. What becomes of them is reported by state messages.

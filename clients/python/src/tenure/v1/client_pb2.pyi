@@ -86,7 +86,8 @@ class Hello(google.protobuf.message.Message):
     @property
     def declared(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Declaration]:
         """What the client has declared without receiving its state yet, in the order in which it was declared. What was made
-        already is reported; the rest is made now. At most 1 MiB in total: what was not sent before can follow as Changes.
+        already is reported; the rest is made now, unless it may have failed before: that is rejected with OUTCOME_UNKNOWN,
+        and can be declared anew. At most 1 MiB in total: what was not sent before can follow as Changes.
         """
 
     @property
@@ -128,7 +129,9 @@ global___KeepAlive = KeepAlive
 
 @typing.final
 class Changes(google.protobuf.message.Message):
-    """Changes, which are made in this order."""
+    """Changes, which are made in this order. Those that are made at the same time go together: while 1000 messages of a stream
+    are in progress, further declarations are rejected with LIMIT_REACHED.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

@@ -59,7 +59,8 @@ export interface Hello {
   known: bigint[];
   /**
    * What the client has declared without receiving its state yet, in the order in which it was declared. What was made
-   * already is reported; the rest is made now. At most 1 MiB in total: what was not sent before can follow as Changes.
+   * already is reported; the rest is made now, unless it may have failed before: that is rejected with OUTCOME_UNKNOWN,
+   * and can be declared anew. At most 1 MiB in total: what was not sent before can follow as Changes.
    */
   declared: Declaration[];
   /** Those of the known sessions that are paused. */
@@ -77,7 +78,10 @@ export interface KeepAlive {
   number: bigint;
 }
 
-/** Changes, which are made in this order. */
+/**
+ * Changes, which are made in this order. Those that are made at the same time go together: while 1000 messages of a stream
+ * are in progress, further declarations are rejected with LIMIT_REACHED.
+ */
 export interface Changes {
   /** The changes: 1 to 1000. What becomes of them is reported by state messages. */
   changes: Change[];
