@@ -13,6 +13,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -52,14 +54,14 @@ impl Admin {
 
     /// Serves, optionally with a console, until `stop`, then completes the requests in progress. Callers should use a
     /// timeout, because a client may read arbitrarily slowly.
-    pub async fn serve(self, console: Option<Console>, stop: CancellationToken) {
+    pub fn serve(self, console: Option<Console>, stop: CancellationToken) -> BoxFuture<'static, ()> {
         let router = Router::new()
             .route("/livez", get(|| async { "alive\n" }))
             .route("/readyz", get(readyz))
             .with_state(self.readiness)
             .merge(Router::new().route("/metrics", get(metrics)).with_state(self.metrics));
         let router = router.merge(console.map(Console::router).unwrap_or_default());
-        http::serve(self.listener, router, stop).await;
+        http::serve(self.listener, router, stop).boxed()
     }
 }
 

@@ -83,14 +83,14 @@ impl ServerParts {
     ///
     /// # Errors
     /// If the descriptors of its services cannot be decoded.
-    pub async fn on(
+    pub fn on(
         store: Arc<dyn Store>,
         ttl: TtlBounds,
         node: NodeOptions,
         environment: Environment,
         shutdown: &Shutdown,
-    ) -> anyhow::Result<Self> {
-        Self::from(Source::Open(store), ttl, node, environment, shutdown).await
+    ) -> BoxFuture<'_, anyhow::Result<Self>> {
+        Self::from(Source::Open(store), ttl, node, environment, shutdown).boxed()
     }
 
     pub(crate) async fn from(

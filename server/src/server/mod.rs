@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_stream::StreamExt;
@@ -107,37 +109,42 @@ pub struct Server {
 }
 
 impl Server {
+    // Both starts are boxed, so that all that a server runs is compiled once, here, and not in each program that starts one.
+
     /// Listens and opens the store, retrying until it can be reached. The server is ready once the store has committed
     /// its first heartbeat.
     ///
     /// # Errors
     /// If the address cannot be bound, or the store fails with an error that a retry cannot resolve.
-    pub async fn start(config: &Config, metrics: Metrics) -> anyhow::Result<Self> {
-        let data_dir = &config.data_dir;
-        std::fs::create_dir_all(data_dir)
-            .with_context(|| format!("cannot create {} (data_dir)", data_dir.display()))?;
-        let options = config.store.clone();
-        if let Some(kind) = options.kind() {
-            metrics.of::<StoreCounts>().is(kind);
-        }
-        let opening = Opening { options, migrate: config.settings.store_migrate, counts: metrics.of() };
-        let source = match opening.open().await {
-            Ok(store) => Source::Open(store),
-            Err(error @ OpenError::Unavailable(_)) => {
-                tracing::warn!(%error, "starting without the store");
-                Source::Opening(Box::new(opening))
+    pub fn start(config: &Config, metrics: Metrics) -> BoxFuture<'_, anyhow::Result<Self>> {
+        async move {
+            let data_dir = &config.data_dir;
+            std::fs::create_dir_all(data_dir)
+                .with_context(|| format!("cannot create {} (data_dir)", data_dir.display()))?;
+            let options = config.store.clone();
+            if let Some(kind) = options.kind() {
+                metrics.of::<StoreCounts>().is(kind);
             }
-            Err(error) => return Err(error.into()),
-        };
-        Self::start_on(config.into(), source, metrics).await
+            let opening = Opening { options, migrate: config.settings.store_migrate, counts: metrics.of() };
+            let source = match opening.open().await {
+                Ok(store) => Source::Open(store),
+                Err(error @ OpenError::Unavailable(_)) => {
+                    tracing::warn!(%error, "starting without the store");
+                    Source::Opening(Box::new(opening))
+                }
+                Err(error) => return Err(error.into()),
+            };
+            Self::start_on(config.into(), source, metrics).await
+        }
+        .boxed()
     }
 
     /// Starts on an open store.
     ///
     /// # Errors
     /// If the address cannot be bound.
-    pub async fn start_with(options: ServerOptions, store: Arc<dyn Store>) -> anyhow::Result<Self> {
-        Self::start_on(options, Source::Open(store), Metrics::default()).await
+    pub fn start_with(options: ServerOptions, store: Arc<dyn Store>) -> BoxFuture<'static, anyhow::Result<Self>> {
+        Self::start_on(options, Source::Open(store), Metrics::default()).boxed()
     }
 
     async fn start_on(mut options: ServerOptions, source: Source, metrics: Metrics) -> anyhow::Result<Self> {
