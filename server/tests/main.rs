@@ -1,4 +1,4 @@
-//! All tests of this crate in one binary: each further one would link the whole server again.
+//! Tests of the server through its services, in one binary: each further one would link the whole server again.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
 
