@@ -1,21 +1,52 @@
-//! Checks of the dependencies.
+//! Checks of the dependencies: by what cargo knows of them, and in the long form by cargo-deny, which takes minutes to build.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+use spdx::{Expression, Licensee, ParseMode};
 
 use crate::programs::{Program, cargo, find, program, root};
 
 /// The version to install if it is missing.
 const VERSION: &str = "0.20.2";
 
-/// Checks that the Rust client can be used without TLS, licences, bans and sources, and known vulnerabilities if the
-/// advisory database is available.
+/// What is checked of the rules of cargo-deny.
+#[derive(Deserialize)]
+struct Rules {
+    licenses: Licenses,
+    bans: Bans,
+}
+
+#[derive(Deserialize)]
+struct Licenses {
+    allow: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Bans {
+    deny: Vec<String>,
+}
+
+/// Checks licences, bans and sources by the rules of deny.toml, and that the Rust client can be used without TLS.
 pub fn check() -> anyhow::Result<()> {
     let without_tls = ["--locked", "--package", "tenure-client", "--no-default-features"];
     cargo(&["check"]).args(without_tls).run()?;
     let tree = cargo(&["tree", "--edges", "normal", "--prefix", "none"]).args(without_tls).output()?;
     ensure!(!tree.contains("rustls"), "tenure-client depends on rustls without its feature \"tls\":\n{tree}");
+    let rules: Rules = toml::from_str(&fs::read_to_string(root().join("deny.toml"))?).context("deny.toml")?;
+    // Not `cargo metadata`: that has also what only features need that nobody selects.
+    let all = ["--target", "all", "--edges", "all", "--prefix", "none", "--format", "{p}|{l}|"];
+    let packages = cargo(&["tree", "--locked", "--workspace"]).args(all).output()?;
+    let wrong: BTreeSet<String> = packages.lines().filter_map(|package| violation(package, &rules)).collect();
+    ensure!(wrong.is_empty(), "see deny.toml: {}", Vec::from_iter(wrong).join("; "));
+    Ok(())
+}
+
+/// Checks the same, and known vulnerabilities if the advisory database is available, by cargo-deny.
+pub fn check_by_cargo_deny() -> anyhow::Result<()> {
     let deny = provide()?;
     run(&deny, &["check", "licenses", "bans", "sources"]).run()?;
     match run(&deny, &["fetch", "db"]).run() {
@@ -25,6 +56,26 @@ pub fn check() -> anyhow::Result<()> {
             Ok(())
         }
     }
+}
+
+/// Why a package must not be depended on: a line of `cargo tree`, with its name, version, source unless that is
+/// crates.io, and licence.
+fn violation(package: &str, rules: &Rules) -> Option<String> {
+    let mut parts = package.split('|');
+    let (package, license) = (parts.next()?.replace(" (proc-macro)", ""), parts.next()?);
+    let (name, rest) = package.split_once(' ')?;
+    match rest.split_once(" (") {
+        Some((_, source)) if source.starts_with('/') => return None,
+        Some(_) => return Some(format!("{package} is not from crates.io")),
+        None => {}
+    }
+    if rules.bans.deny.iter().any(|banned| banned == name) {
+        return Some(format!("{name} is banned"));
+    }
+    let allowed: Vec<Licensee> = rules.licenses.allow.iter().filter_map(|name| Licensee::parse(name).ok()).collect();
+    let is_allowed = Expression::parse_mode(license, ParseMode::LAX)
+        .is_ok_and(|license| license.evaluate(|wanted| allowed.iter().any(|licensee| licensee.satisfies(wanted))));
+    (!is_allowed).then(|| format!("the licence of {name} is not allowed: {license:?}"))
 }
 
 fn run(deny: &Path, arguments: &[&str]) -> Program {
@@ -42,4 +93,28 @@ fn provide() -> anyhow::Result<PathBuf> {
     }
     cargo(&["install", "--locked", "--debug", "--version", VERSION, "cargo-deny", "--root"]).args([&tools]).run()?;
     Ok(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn licences_bans_and_sources_are_checked() {
+        let rules = "[licenses]\nallow = ['MIT', 'Apache-2.0 WITH LLVM-exception']\n[bans]\ndeny = ['ring']";
+        let rules: Rules = toml::from_str(rules).expect("they are rules");
+        let violation = |package: &str| violation(package, &rules);
+        assert_eq!(violation("own v1.0.0 (/folder)||"), None);
+        for allowed in ["MIT", "GPL-3.0 OR MIT", "GPL-3.0/MIT", "Apache-2.0 WITH LLVM-exception"] {
+            assert_eq!(violation(&format!("a v1.0.0|{allowed}|")), None);
+            assert_eq!(violation(&format!("a v1.0.0 (proc-macro)|{allowed}| (*)")), None);
+        }
+        for other in ["", "GPL-3.0", "MIT AND GPL-3.0", "Apache-2.0", "like MIT"] {
+            let expected = format!("the licence of a is not allowed: {other:?}");
+            assert_eq!(violation(&format!("a v1.0.0|{other}|")), Some(expected));
+        }
+        assert_eq!(violation("ring v1.0.0|MIT|"), Some("ring is banned".to_owned()));
+        let expected = "a v1.0.0 (https://example.com/a#1) is not from crates.io".to_owned();
+        assert_eq!(violation("a v1.0.0 (https://example.com/a#1)|MIT|"), Some(expected));
+    }
 }

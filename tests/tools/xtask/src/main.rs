@@ -109,7 +109,7 @@ enum Task {
     /// Measures Tenure beside its peers, in release builds: see tests/performance/bench/README.md.
     Bench(Passed),
     /// Checks the licences and sources of all dependencies, that none is banned, and, where the list of them can be
-    /// had, that no weakness of one is known.
+    /// had, that no weakness of one is known: by cargo-deny, which is built for it.
     Deny,
     /// Builds the container image from scratch, runs it without rights and with nothing to write to but its data, and
     /// takes a lock in it. As root, by buildah.
@@ -154,7 +154,7 @@ enum Stage {
     E2e,
     /// The clients in other languages: their forms, tests and packages.
     Clients,
-    /// Nothing is depended on that must not be.
+    /// The licences and sources of the dependencies, that none is banned, and that the Rust client needs no TLS.
     Deny,
     /// The rules for alerts, and their tests.
     Monitoring,
@@ -308,7 +308,7 @@ fn run() -> anyhow::Result<()> {
         }
         Task::Scenarios(passed) => built("tenure-scenarios", &passed.arguments),
         Task::Bench(passed) => bench::run(&passed.arguments),
-        Task::Deny => deny::check(),
+        Task::Deny => deny::check_by_cargo_deny(),
         Task::Container(options) => container::check(&options),
         Task::Generate => generate::write(&generate::generated_folder()).and_then(|()| snippets::write()),
         Task::Image => contract::write_image(),
