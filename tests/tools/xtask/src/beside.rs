@@ -1,14 +1,14 @@
-//! Stages that run beside others, as processes of their own.
+//! Stages and checks that run beside others, as processes of their own.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::Child;
 
 use anyhow::{Context, bail};
 
 use crate::Stage;
 use crate::excerpt::Excerpt;
-use crate::programs::root;
+use crate::programs::{Program, program, root};
 
 /// A program that runs beside others. Its output is shown when it is awaited.
 pub struct Beside {
@@ -21,19 +21,18 @@ impl Beside {
     /// Starts `cargo xtask test` for these stages. A higher niceness yields more.
     pub fn test(stages: &[Stage], niceness: u8) -> anyhow::Result<Self> {
         let names: Vec<String> = stages.iter().map(|stage| stage.name()).collect();
-        let mut command = Command::new("nice");
+        let mut command = program("nice");
         // Through cargo, since this program may have been rebuilt while it ran.
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        command.args(["-n", &niceness.to_string()]).arg(cargo).args(["xtask", "test"]);
+        command.args(["-n", &niceness.to_string()]).args([cargo]).args(["xtask", "test"]);
         command.args(names.iter().flat_map(|name| ["--only", name]));
         Self::start(names.join("-"), command)
     }
 
-    fn start(name: String, mut command: Command) -> anyhow::Result<Self> {
+    /// Starts a program. The name is that of its log.
+    pub fn start(name: String, mut program: Program) -> anyhow::Result<Self> {
         let log = root().join("target").join(format!("{name}.log"));
-        let out = File::create(&log).with_context(|| log.display().to_string())?;
-        command.current_dir(root()).stdout(out.try_clone()?).stderr(out);
-        let child = command.spawn().with_context(|| format!("starting {name}"))?;
+        let child = program.start(File::create(&log).with_context(|| log.display().to_string())?)?;
         Ok(Self { name, child, log })
     }
 
@@ -58,9 +57,9 @@ mod tests {
     #[test]
     fn a_program_is_awaited_and_its_failure_reported() {
         let start = |name: &str, script: &str| {
-            let mut command = Command::new("sh");
-            command.args(["-c", script]);
-            Beside::start(name.to_owned(), command).expect("it starts")
+            let mut shell = program("sh");
+            shell.args(["-c", script]);
+            Beside::start(name.to_owned(), shell).expect("it starts")
         };
         start("succeeds", "echo fine").finish().expect("it succeeds");
         let failure = start("fails", "echo 'error: no such thing'; exit 3").finish().expect_err("it fails").to_string();

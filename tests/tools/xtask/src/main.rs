@@ -211,7 +211,8 @@ impl Stage {
             Self::E2e => e2e(None, None),
             Self::Clients => clients::check(&[]),
             Self::Scenarios => built("tenure-scenarios", &["--short".to_owned()]),
-            Self::Chaos => Apart::build("tests/faults/chaos")?.run(&[], &[LANGUAGES]),
+            // Most of their time, they wait for the next fault.
+            Self::Chaos => Apart::build("tests/faults/chaos")?.run(&[], &[LANGUAGES, ("RUST_TEST_THREADS", "2")]),
             Self::Abuse => abuse(None),
             Self::Load => Apart::build("tests/performance/load")?.run(&[], &[]),
         }
@@ -230,7 +231,8 @@ fn e2e(tries: Option<u32>, name: Option<&str>) -> anyhow::Result<()> {
 }
 
 fn abuse(name: Option<&str>) -> anyhow::Result<()> {
-    Apart::build("tests/hostile/abuse")?.run(name.as_slice(), &[])
+    // Most of their time, they wait for a time limit.
+    Apart::build("tests/hostile/abuse")?.run(name.as_slice(), &[("RUST_TEST_THREADS", "3")])
 }
 
 /// Against a release build, since the load is ten times as high.
@@ -315,49 +317,42 @@ fn run() -> anyhow::Result<()> {
     }
 }
 
-/// The stages that run first, one after the other.
-const FIRST: [Stage; 7] =
-    [Stage::Packages, Stage::Format, Stage::Generated, Stage::Contract, Stage::Modules, Stage::Words, Stage::Build];
-
 /// Stages that run one after the other, beside other lanes. A lane with a higher niceness yields more.
 type Lane = (&'static [Stage], u8);
 
-/// The steps of lanes that run then, beside each other, since most tests wait most of their time. The output of the first
-/// lane is shown as it comes. Scenarios and chaos use what the clients' stage builds.
-const STEPS: [&[Lane]; 2] = [
+/// The steps of a whole run. Each has lanes that run beside each other: installing waits for the network, and most tests
+/// wait most of their time. The output of the first lane is shown as it comes. Scenarios and chaos use what the clients'
+/// stage builds; abuse and load fill the machine themselves.
+const STEPS: [&[Lane]; 4] = [
+    &[(&[Stage::Format, Stage::Generated, Stage::Modules, Stage::Words, Stage::Build], 0), (&[Stage::Packages], 0)],
     &[
         (&[Stage::Unit], 0),
         (&[Stage::Readme, Stage::E2e], 0),
-        (&[Stage::Clients], 0),
+        (&[Stage::Contract, Stage::Clients], 0),
         (&[Stage::Deny, Stage::Monitoring, Stage::Deploy, Stage::Chart, Stage::Dialects, Stage::Console], 5),
     ],
     &[(&[Stage::Chaos], 0), (&[Stage::Scenarios], 0)],
+    &[(&[Stage::Abuse, Stage::Load], 0)],
 ];
-
-/// The stages that run last, one after the other, since they load the machine themselves.
-const LAST: [Stage; 2] = [Stage::Abuse, Stage::Load];
 
 fn test() -> anyhow::Result<()> {
     let mut run = Stages::default();
-    for stage in FIRST {
-        if !run.stage(&stage.name(), || stage.run()) && stage == Stage::Build {
-            // All later ones would only repeat why.
-            return run.finish();
-        }
-    }
     for lanes in STEPS {
         let Some(((shown, _), others)) = lanes.split_first() else { continue };
         let others: Vec<_> = others.iter().map(|(stages, nice)| (*stages, Beside::test(stages, *nice))).collect();
+        let mut is_built = true;
         for stage in *shown {
-            run.stage(&stage.name(), || stage.run());
+            let passed = run.stage(&stage.name(), || stage.run());
+            is_built &= passed || *stage != Stage::Build;
         }
         for (stages, started) in others {
             let names: Vec<String> = stages.iter().map(|stage| stage.name()).collect();
             run.stage(&names.join(", "), || started?.finish());
         }
-    }
-    for stage in LAST {
-        run.stage(&stage.name(), || stage.run());
+        if !is_built {
+            // All later ones would only repeat why.
+            break;
+        }
     }
     run.finish()
 }
@@ -385,8 +380,8 @@ mod tests {
 
     #[test]
     fn a_whole_run_has_every_stage_once() {
-        let between = STEPS.iter().copied().flatten().flat_map(|(stages, _)| *stages);
-        let mut run: Vec<Stage> = FIRST.iter().chain(between).chain(&LAST).copied().collect();
+        let lanes = STEPS.iter().copied().flatten();
+        let mut run: Vec<Stage> = lanes.flat_map(|(stages, _)| *stages).copied().collect();
         run.sort_by_key(|stage| *stage as u8);
         assert_eq!(run, Stage::value_variants());
     }

@@ -1,10 +1,10 @@
 //! Running other programs, and finding them.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -103,6 +103,13 @@ impl Program {
             bail!("{name} {} ended with {status}\n{}", first.join(" "), text_of(&excerpt));
         }
         Ok(())
+    }
+
+    /// Starts it, with its output in a file.
+    pub fn start(&mut self, output: File) -> anyhow::Result<Child> {
+        let name = self.name();
+        let command = self.0.stdout(output.try_clone()?).stderr(output);
+        command.spawn().with_context(|| format!("starting {name}"))
     }
 
     fn name(&self) -> String {
