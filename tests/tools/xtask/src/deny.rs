@@ -37,7 +37,7 @@ pub fn check() -> anyhow::Result<()> {
     let tree = cargo(&["tree", "--edges", "normal", "--prefix", "none"]).args(without_tls).output()?;
     ensure!(!tree.contains("rustls"), "tenure-client depends on rustls without its feature \"tls\":\n{tree}");
     let rules: Rules = toml::from_str(&fs::read_to_string(root().join("deny.toml"))?).context("deny.toml")?;
-    // Not `cargo metadata`: that has also what only features need that nobody selects.
+    // Not `cargo metadata`: that also has what only features need that are not selected.
     let all = ["--target", "all", "--edges", "all", "--prefix", "none", "--format", "{p}|{l}|"];
     let packages = cargo(&["tree", "--locked", "--workspace"]).args(all).output()?;
     let wrong: BTreeSet<String> = packages.lines().filter_map(|package| violation(package, &rules)).collect();
