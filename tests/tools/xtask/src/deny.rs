@@ -30,11 +30,13 @@ struct Bans {
     deny: Vec<String>,
 }
 
-/// Checks licences, bans and sources by the rules of deny.toml, and that the Rust client can be used without TLS.
+/// Selects the Rust client without TLS.
+const WITHOUT_TLS: [&str; 4] = ["--locked", "--package", "tenure-client", "--no-default-features"];
+
+/// Checks licences, bans and sources by the rules of deny.toml, and that the Rust client depends on no TLS without its
+/// feature.
 pub fn check() -> anyhow::Result<()> {
-    let without_tls = ["--locked", "--package", "tenure-client", "--no-default-features"];
-    cargo(&["check"]).args(without_tls).run()?;
-    let tree = cargo(&["tree", "--edges", "normal", "--prefix", "none"]).args(without_tls).output()?;
+    let tree = cargo(&["tree", "--edges", "normal", "--prefix", "none"]).args(WITHOUT_TLS).output()?;
     ensure!(!tree.contains("rustls"), "tenure-client depends on rustls without its feature \"tls\":\n{tree}");
     let rules: Rules = toml::from_str(&fs::read_to_string(root().join("deny.toml"))?).context("deny.toml")?;
     // Not `cargo metadata`: that also has what only features need that are not selected.
@@ -45,8 +47,10 @@ pub fn check() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks the same, and known vulnerabilities if the advisory database is available, by cargo-deny.
+/// Checks the same, and known vulnerabilities if the advisory database is available, by cargo-deny; and that the Rust
+/// client compiles without TLS.
 pub fn check_by_cargo_deny() -> anyhow::Result<()> {
+    cargo(&["check"]).args(WITHOUT_TLS).run()?;
     let deny = provide()?;
     run(&deny, &["check", "licenses", "bans", "sources"]).run()?;
     match run(&deny, &["fetch", "db"]).run() {

@@ -109,7 +109,8 @@ enum Task {
     /// Measures Tenure beside its peers, in release builds: see tests/performance/bench/README.md.
     Bench(Passed),
     /// Checks the licences and sources of all dependencies, that none is banned, and, where the list of them can be
-    /// had, that no weakness of one is known: by cargo-deny, which is built for it.
+    /// had, that no weakness of one is known: by cargo-deny, which is built for it. Also compiles the Rust client without
+    /// TLS.
     Deny,
     /// Builds the container image from scratch, runs it without rights and with nothing to write to but its data, and
     /// takes a lock in it. As root, by buildah.
