@@ -212,8 +212,7 @@ impl Stage {
             Self::E2e => e2e(None, None),
             Self::Clients => clients::check(&[]),
             Self::Scenarios => built("tenure-scenarios", &["--short".to_owned()]),
-            // Most of their time, they wait for the next fault.
-            Self::Chaos => Apart::build("tests/faults/chaos")?.run(&[], &[LANGUAGES, ("RUST_TEST_THREADS", "2")]),
+            Self::Chaos => Apart::build("tests/faults/chaos")?.run(&[], &[LANGUAGES]),
             Self::Abuse => abuse(None),
             Self::Load => Apart::build("tests/performance/load")?.run(&[], &[]),
         }
