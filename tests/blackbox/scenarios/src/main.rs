@@ -34,6 +34,9 @@ struct Arguments {
     /// Do not build the drivers.
     #[arg(long)]
     no_build: bool,
+    /// Build the drivers, and run nothing.
+    #[arg(long, conflicts_with = "no_build")]
+    only_build: bool,
     /// Another file of clients.
     #[arg(long)]
     clients: Option<PathBuf>,
@@ -58,6 +61,9 @@ async fn main() -> anyhow::Result<ExitCode> {
         for client in &clients {
             client.build().await?;
         }
+    }
+    if arguments.only_build {
+        return Ok(ExitCode::SUCCESS);
     }
     let jobs = if arguments.verbose { 1 } else { arguments.jobs };
     let options = RunOptions { jobs, rounds: arguments.rounds, verbose: arguments.verbose, short: arguments.short };

@@ -155,6 +155,8 @@ enum Stage {
     E2e,
     /// The clients in other languages: their forms, tests and packages.
     Clients,
+    /// The programs that make the clients in other languages available to the scenarios and to chaos.
+    Drivers,
     /// The licences and sources of the dependencies, that none is banned, and that the Rust client needs no TLS.
     Deny,
     /// The rules for alerts, and their tests.
@@ -211,7 +213,8 @@ impl Stage {
             Self::Readme => readme::check(),
             Self::E2e => e2e(None, None),
             Self::Clients => clients::check(&[]),
-            Self::Scenarios => built("tenure-scenarios", &["--short".to_owned()]),
+            Self::Drivers => built("tenure-scenarios", &["--only-build".to_owned()]),
+            Self::Scenarios => built("tenure-scenarios", &["--short", "--no-build"].map(str::to_owned)),
             Self::Chaos => Apart::build("tests/faults/chaos")?.run(&[], &[LANGUAGES]),
             Self::Abuse => abuse(None),
             Self::Load => Apart::build("tests/performance/load")?.run(&[], &[]),
@@ -219,7 +222,7 @@ impl Stage {
     }
 }
 
-/// Enables the clients in other languages, which the earlier stages have built.
+/// Enables the clients in other languages, whose drivers an earlier stage has built.
 const LANGUAGES: (&str, &str) = ("TENURE_CHAOS_LANGUAGES", "go,python,typescript,java");
 
 fn e2e(tries: Option<u32>, name: Option<&str>) -> anyhow::Result<()> {
@@ -321,14 +324,14 @@ fn run() -> anyhow::Result<()> {
 type Lane = (&'static [Stage], u8);
 
 /// The steps of a whole run. Each has lanes that run beside each other: installing waits for the network, and most tests
-/// wait most of their time. The output of the first lane is shown as it comes. Scenarios and chaos use what the clients'
-/// stage builds; abuse and load fill the machine themselves.
+/// wait most of their time. The output of the first lane is shown as it comes. Scenarios and chaos run the same drivers,
+/// which are built before both; abuse and load fill the machine themselves.
 const STEPS: [&[Lane]; 4] = [
     &[(&[Stage::Format, Stage::Generated, Stage::Modules, Stage::Words, Stage::Build], 0), (&[Stage::Packages], 0)],
     &[
         (&[Stage::Unit], 0),
         (&[Stage::Readme, Stage::E2e], 0),
-        (&[Stage::Contract, Stage::Clients], 0),
+        (&[Stage::Contract, Stage::Clients, Stage::Drivers], 0),
         (&[Stage::Chart, Stage::Dialects], 5),
         (&[Stage::Deny, Stage::Monitoring, Stage::Deploy, Stage::Console], 5),
     ],
