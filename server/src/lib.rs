@@ -14,6 +14,9 @@
 //!
 //! Renewals stay in memory for as long as the server's lease is valid ([`cluster`]). [`server`] is the composition root.
 //!
+//! What starts or runs a server returns a boxed future: the body of an async function is compiled in the crate that
+//! first polls it, and the whole server would be compiled again in each program that starts one.
+//!
 //! Modules import only those above them in this list:
 
 pub mod telemetry;

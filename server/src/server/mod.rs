@@ -109,8 +109,6 @@ pub struct Server {
 }
 
 impl Server {
-    // Both starts are boxed, so that all that a server runs is compiled once, here, and not in each program that starts one.
-
     /// Listens and opens the store, retrying until it can be reached. The server is ready once the store has committed
     /// its first heartbeat.
     ///

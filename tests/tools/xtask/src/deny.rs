@@ -1,4 +1,5 @@
-//! Checks of the dependencies: by what cargo knows of them, and in the long form by cargo-deny, which takes minutes to build.
+//! Checks of the dependencies: by what cargo knows of them, and in the long form by cargo-deny, which takes minutes to
+//! build.
 
 use std::collections::BTreeSet;
 use std::fs;

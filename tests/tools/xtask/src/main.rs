@@ -109,8 +109,8 @@ enum Task {
     /// Measures Tenure beside its peers, in release builds: see tests/performance/bench/README.md.
     Bench(Passed),
     /// Checks the licences and sources of all dependencies, that none is banned, and, where the list of them can be
-    /// had, that no weakness of one is known: by cargo-deny, which is built for it. Also compiles the Rust client without
-    /// TLS.
+    /// had, that no weakness of one is known: by cargo-deny, which is built for it. Also compiles the Rust client
+    /// without TLS.
     Deny,
     /// Builds the container image from scratch, runs it without rights and with nothing to write to but its data, and
     /// takes a lock in it. As root, by buildah.
@@ -169,7 +169,7 @@ enum Stage {
     Dialects,
     /// The console, in a browser.
     Console,
-    /// The scenarios, played against all clients, in their short form.
+    /// The scenarios, played against all clients, in their short form, by the drivers as `drivers` has built them.
     Scenarios,
     /// Chaos and failover, in their short form.
     Chaos,
@@ -323,9 +323,9 @@ fn run() -> anyhow::Result<()> {
 /// Stages that run one after the other, beside other lanes. A lane with a higher niceness yields more.
 type Lane = (&'static [Stage], u8);
 
-/// The steps of a whole run. Each has lanes that run beside each other: installing waits for the network, and most tests
-/// wait most of their time. The output of the first lane is shown as it comes. Scenarios and chaos run the same drivers,
-/// which are built before both; abuse and load fill the machine themselves.
+/// The steps of a whole run. Each has lanes that run beside each other: installing waits for the network, and most
+/// tests wait most of their time. The output of the first lane is shown as it comes. Scenarios and chaos run the same
+/// drivers, which are built before both; abuse and load fill the machine themselves.
 const STEPS: [&[Lane]; 4] = [
     &[(&[Stage::Format, Stage::Generated, Stage::Modules, Stage::Words, Stage::Build], 0), (&[Stage::Packages], 0)],
     &[
