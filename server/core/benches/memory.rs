@@ -14,7 +14,7 @@ use tenure_core::{Claim, ClaimSpec, ClaimState, Home, Opening, Revision, Session
 const TTL: Duration = Duration::from_secs(30);
 
 /// Numbers of sessions, and of locks that each session holds.
-const CASES: [(usize, usize); 3] = [(1_000, 1_000), (100, 10_000), (100_000, 1)];
+const CASES: [(usize, usize); 3] = [(1_000, 1_000), (100, 5_000), (100_000, 1)];
 
 fn main() {
     let mut args = std::env::args().skip_while(|arg| arg != "--case").skip(1);

@@ -57,7 +57,7 @@ fn acquire_and_release(bencher: Bencher, locks: usize) {
 }
 
 /// Acquire and release in one session that holds all the other locks.
-#[divan::bench(args = [1_000, 10_000], sample_count = 200, sample_size = 1)]
+#[divan::bench(args = [1_000, 5_000], sample_count = 200, sample_size = 1)]
 fn acquire_and_release_in_one_session(bencher: Bencher, locks: usize) {
     let mut table = held_by(locks, locks);
     let session = session_id(0);
@@ -215,7 +215,7 @@ fn list_a_page(bencher: Bencher, locks: usize) {
 }
 
 /// Closes a session with many locks.
-#[divan::bench(args = [1_000, 10_000], sample_size = 1, max_time = 10)]
+#[divan::bench(args = [1_000, 5_000], sample_size = 1, max_time = 10)]
 fn end_a_session(bencher: Bencher, claims: usize) {
     bencher.counter(ItemsCount::new(claims)).with_inputs(|| held_by(claims, claims)).bench_local_values(|mut table| {
         let mut events = Vec::new();

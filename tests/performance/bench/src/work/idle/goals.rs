@@ -12,10 +12,10 @@ const FEWER: usize = 10_000;
 pub fn goals() -> Vec<Goal> {
     let goal = |text, bound, value| Goal { text, value, bound };
     vec![
-        goal("100,000 quiet sessions: server memory in MB", Bound::AtMost(150.0), |round| {
+        goal("100,000 quiet sessions: server memory in MB", Bound::AtMost(110.0), |round| {
             round.extra(SESSIONS, MANY, MEMORY)
         }),
-        goal("100,000 quiet sessions: cores used by the server", Bound::AtMost(0.1), |round| {
+        goal("100,000 quiet sessions: cores used by the server", Bound::AtMost(0.005), |round| {
             Some(round.figures(SESSIONS, MANY)?.usage.server)
         }),
         goal("100,000 quiet sessions: cores used by PostgreSQL", Bound::AtMost(0.02), |round| {
