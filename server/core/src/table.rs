@@ -292,7 +292,7 @@ impl Table {
 
 /// Makes a loaded claim share its texts with its session, as claims that are made here do.
 fn share_texts(claim: &mut Arc<ClaimSpec>, session: &SessionSpec) {
-    if !Arc::ptr_eq(&claim.session, &session.id) {
+    if !Text::ptr_eq(&claim.session, &session.id) {
         let claim = Arc::make_mut(claim);
         claim.session = session.id.clone();
         if claim.owner == session.owner {

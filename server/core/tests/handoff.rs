@@ -118,7 +118,7 @@ fn transfer_by_the_holder_is_immediate() {
     lab.claim(acquire("bob"));
     lab.claim(acquire("cid"));
     let done = lab.accept(transfer("a", ann).to("cid").by_holder("ann"));
-    assert!(matches!(done, Outcome::Transferred { to, .. } if to.spec.session == "cid".into()));
+    assert!(matches!(done, Outcome::Transferred { to, .. } if to.spec.session == "cid"));
     assert_eq!(holder(&lab).0, "cid");
 }
 

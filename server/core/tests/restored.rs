@@ -79,8 +79,8 @@ fn restored_claims_share_texts_with_their_sessions() {
     let table = restored(&table());
     let session = table.session("ann").expect("open");
     let claim = table.claim(*session.claims.first().expect("held")).expect("held");
-    assert!(Arc::ptr_eq(&claim.spec.session, &session.spec.id));
-    assert!(Arc::ptr_eq(&claim.spec.owner, &session.spec.owner));
+    assert!(Text::ptr_eq(&claim.spec.session, &session.spec.id));
+    assert!(Text::ptr_eq(&claim.spec.owner, &session.spec.owner));
 }
 
 #[test]

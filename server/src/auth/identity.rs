@@ -1,7 +1,8 @@
 //! Caller identities.
 
 use std::fmt;
-use std::sync::Arc;
+
+use tenure_core::Text;
 
 /// The longest accepted name, in bytes: the limit for a SPIFFE ID (section 2.3 of its specification).
 const LONGEST: usize = 2_048;
@@ -9,7 +10,7 @@ const LONGEST: usize = 2_048;
 /// An identity with its kind: `cert:` and the name in the certificate, `token:` and the token's name, or `jwt:` and the
 /// subject. The prefix keeps names of different kinds apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Identity(Arc<str>);
+pub struct Identity(Text);
 
 impl Identity {
     /// The holder of a certificate with this name. `None` if the name is not [acceptable](Self::counts).
@@ -39,7 +40,7 @@ impl Identity {
 
     /// The identity as shared text.
     #[must_use]
-    pub fn text(&self) -> Arc<str> {
+    pub fn text(&self) -> Text {
         self.0.clone()
     }
 
