@@ -3,7 +3,7 @@ module github.com/tenure-lock/tenure/clients/go/leaderelection
 go 1.24.0
 
 require (
-	github.com/tenure-lock/tenure/clients/go v0.0.0
+	github.com/tenure-lock/tenure/clients/go v0.1.0
 	k8s.io/apimachinery v0.34.1
 	k8s.io/client-go v0.34.1
 )
