@@ -30,7 +30,7 @@ pub fn check() -> anyhow::Result<()> {
 }
 
 /// Returns helm, and builds it if it is missing.
-fn helm() -> anyhow::Result<PathBuf> {
+pub fn helm() -> anyhow::Result<PathBuf> {
     let (package, version) = HELM;
     let folder = root().join("target/tools").join(format!("helm-{version}"));
     let helm = folder.join("helm");

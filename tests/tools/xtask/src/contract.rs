@@ -1,11 +1,12 @@
 //! Checks of the contract by buf: lint, format, and breaking changes.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
 use crate::programs::{Program, find, program, root};
+use crate::release::pack;
 
 /// The contract that later changes must not break, as buf's image.
 const IMAGE: &str = "proto/image.binpb";
@@ -25,6 +26,17 @@ pub fn check() -> anyhow::Result<()> {
 /// Writes the image.
 pub fn write_image() -> anyhow::Result<()> {
     install()?(&["build", "proto", "--output", IMAGE]).run()
+}
+
+/// Packs the contract as a module of buf, and as a set of descriptors.
+pub fn release(folder: &Path, into: &Path, version: &str) -> anyhow::Result<()> {
+    let buf = install()?;
+    let (module, descriptors) = (format!("tenure-proto-{version}.tar.gz"), format!("tenure-proto-{version}.binpb"));
+    let (folder, descriptors) = (folder.display().to_string(), into.join(descriptors).display().to_string());
+    buf(&["build", &folder, "--as-file-descriptor-set", "--output", &descriptors]).run()?;
+    buf(&["export", &folder, "--output", &into.join("module").display().to_string()]).run()?;
+    pack(&into.join("module"), &into.join(module))?;
+    Ok(fs::remove_dir_all(into.join("module"))?)
 }
 
 /// Installs buf at the version of the lock file, if it is missing.

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 use spdx::{Expression, Licensee, ParseMode};
 
-use crate::programs::{Program, cargo, find, program, root};
+use crate::programs::{Program, cargo, cargo_tool, program, root};
 
 /// The version to install if it is missing.
 const VERSION: &str = "0.20.2";
@@ -52,7 +52,7 @@ pub fn check() -> anyhow::Result<()> {
 /// client compiles without TLS.
 pub fn check_by_cargo_deny() -> anyhow::Result<()> {
     cargo(&["check"]).args(WITHOUT_TLS).run()?;
-    let deny = provide()?;
+    let deny = cargo_tool("cargo-deny", VERSION)?;
     run(&deny, &["check", "licenses", "bans", "sources"]).run()?;
     match run(&deny, &["fetch", "db"]).run() {
         Ok(()) => run(&deny, &["--offline", "check", "advisories"]).run(),
@@ -87,17 +87,6 @@ fn run(deny: &Path, arguments: &[&str]) -> Program {
     let mut program = program(deny);
     program.args(arguments);
     program
-}
-
-/// Returns cargo-deny, and installs it into the target folder if it is missing.
-fn provide() -> anyhow::Result<PathBuf> {
-    let tools = root().join("target/tools");
-    let own = tools.join("bin/cargo-deny");
-    if let Some(found) = find("cargo-deny").or_else(|| own.is_file().then(|| own.clone())) {
-        return Ok(found);
-    }
-    cargo(&["install", "--locked", "--debug", "--version", VERSION, "cargo-deny", "--root"]).args([&tools]).run()?;
-    Ok(own)
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ mod packages;
 mod pages;
 mod programs;
 mod readme;
+mod release;
 mod snippets;
 mod stages;
 mod upgrade;
@@ -115,6 +116,14 @@ enum Task {
     /// Builds the container image from scratch, runs it without rights and with nothing to write to but its data, and
     /// takes a lock in it. As root, by buildah.
     Container(container::Container),
+    /// Makes a release of the last commit in `target/release-VERSION`: programs, packages of the clients, chart and
+    /// contract. Installs each part where nothing else of Tenure is, and uses it.
+    Release(release::Release),
+    /// Makes this the version of the tree, wherever it is repeated.
+    Version {
+        /// Such as `1.2.3` or `1.2.3-rc.1`.
+        version: String,
+    },
     /// Generates the Rust code of the contract from proto/, without a system protoc, and what pages have of examples
     /// and tables.
     Generate,
@@ -315,6 +324,8 @@ fn run() -> anyhow::Result<()> {
         Task::Bench(passed) => bench::run(&passed.arguments),
         Task::Deny => deny::check_by_cargo_deny(),
         Task::Container(options) => container::check(&options),
+        Task::Release(options) => release::make(&options),
+        Task::Version { version } => release::version::set(&version),
         Task::Generate => generate::write(&generate::generated_folder()).and_then(|()| snippets::write()),
         Task::Image => contract::write_image(),
     }

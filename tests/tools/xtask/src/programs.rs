@@ -176,6 +176,17 @@ pub fn find(name: &str) -> Option<PathBuf> {
     folders.into_iter().map(|folder| folder.join(name)).find(|program| program.is_file())
 }
 
+/// Returns a program that extends cargo, and installs it into the target folder if it is missing.
+pub fn cargo_tool(name: &str, version: &str) -> anyhow::Result<PathBuf> {
+    let tools = root().join("target/tools");
+    let own = tools.join("bin").join(name);
+    if let Some(found) = find(name).or_else(|| own.is_file().then(|| own.clone())) {
+        return Ok(found);
+    }
+    cargo(&["install", "--locked", "--debug", "--version", version, name, "--root"]).args([&tools]).run()?;
+    Ok(own)
+}
+
 /// Makes a virtual environment of Python in a folder, with the packages of a lock file, unless it is there.
 pub fn venv(home: &Path, lock: &Path) -> anyhow::Result<()> {
     let wanted = fs::read(lock)?;

@@ -1,0 +1,82 @@
+//! The server and the command line, with their manual pages and completions, as an archive for each platform.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use super::{Making, notices, pack};
+use crate::programs::{cargo, program, root};
+
+/// The folder of the build.
+const BUILT: &str = "target/reproducible";
+
+/// The programs.
+const NAMES: [&str; 2] = ["tenured", "tenure"];
+
+/// Builds the programs for this machine, and packs them.
+pub(super) fn make(making: &Making) -> anyhow::Result<()> {
+    let platform = platform()?;
+    let mut build =
+        cargo(&["build", "--locked", "--release", "--package", "tenure-server", "--package", "tenure-cli", "--bins"]);
+    // No path of the machine that builds is in the programs: whoever builds the same commit gets the same bytes.
+    let places = [(root(), "/tenure"), (cargo_home()?, "/cargo")];
+    let remapped =
+        |option: &str| places.each_ref().map(|(from, to)| format!("{option}={}={to}", from.display())).join(" ");
+    build.env("RUSTFLAGS", &remapped("--remap-path-prefix")).env("CFLAGS", &remapped("-ffile-prefix-map"));
+    // Beside a developer's builds, which have other flags.
+    build.env("CARGO_TARGET_DIR", &root().join(BUILT).display().to_string()).env("CARGO_INCREMENTAL", "0");
+    build.run()?;
+    let name = format!("tenure-{}-{platform}", making.version);
+    let folder = making.into.join(&name);
+    install_to(&folder)?;
+    fs::copy(root().join("LICENSE"), folder.join("LICENSE"))?;
+    fs::write(folder.join("THIRD-PARTY.txt"), notices::third_party()?)?;
+    pack(&folder, &making.folder("programs")?.join(format!("{name}.tar.gz")))?;
+    Ok(fs::remove_dir_all(folder)?)
+}
+
+/// Installs the programs below a folder such as `/usr`, with their manual pages and completions.
+pub(super) fn install_to(folder: &Path) -> anyhow::Result<()> {
+    for program in NAMES {
+        install(&root().join(BUILT).join("release").join(program), &folder.join("bin").join(program))?;
+    }
+    let (run, share) = (|name: &str| program(folder.join("bin").join(name)), folder.join("share"));
+    let commands = share.join("man/man1");
+    fs::create_dir_all(&commands)?;
+    run("tenure").args(["man", "--dir"]).args([commands]).run()?;
+    let documents: [(&str, &[&str], &str); 4] = [
+        ("tenured", &["man"], "man/man8/tenured.8"),
+        ("tenure", &["completions", "bash"], "bash-completion/completions/tenure"),
+        ("tenure", &["completions", "zsh"], "zsh/site-functions/_tenure"),
+        ("tenure", &["completions", "fish"], "fish/vendor_completions.d/tenure.fish"),
+    ];
+    for (name, arguments, path) in documents {
+        write(&share.join(path), run(name).args(arguments).output()?)?;
+    }
+    Ok(())
+}
+
+/// Writes a file whose folders need not exist.
+pub(super) fn write(path: &Path, text: impl AsRef<[u8]>) -> anyhow::Result<()> {
+    fs::create_dir_all(path.parent().context("no parent")?)?;
+    fs::write(path, text).with_context(|| path.display().to_string())
+}
+
+/// Copies a file to a path whose folders need not exist.
+pub(super) fn install(from: &Path, to: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(to.parent().context("no parent")?)?;
+    fs::copy(from, to).map(drop).with_context(|| format!("{} to {}", from.display(), to.display()))
+}
+
+/// The platform for which cargo builds here, such as `x86_64-unknown-linux-gnu`.
+pub(super) fn platform() -> anyhow::Result<String> {
+    let about = program("rustc").args(["--version", "--verbose"]).output()?;
+    let host = about.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc names no host")?;
+    Ok(host.to_owned())
+}
+
+fn cargo_home() -> anyhow::Result<PathBuf> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo"))).context("no HOME")
+}
