@@ -1,0 +1,1 @@
+../../../clients/fence/postgres.sql
