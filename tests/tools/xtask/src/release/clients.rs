@@ -46,7 +46,7 @@ pub(super) fn go(making: &Making) -> anyhow::Result<()> {
         // By the library of Go's own commands: what belongs to a module, and how it is packed, is theirs to say.
         let mut zip = program(find("go").context("go is not installed")?);
         zip.folder(&root().join("tests/tools/xtask/gozip")).args(["run", "."]);
-        zip.args([module, &version]).args([&folder, &making.tree.join("LICENSE"), &at.join(format!("{version}.zip"))]);
+        zip.args([module, &version]).args([&folder, &at.join(format!("{version}.zip"))]);
         zip.run()?;
     }
     Ok(())

