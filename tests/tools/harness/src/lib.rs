@@ -41,7 +41,7 @@ pub use environment::settings;
 pub use galera::{Galera, PausedReplication};
 pub use mariadb::{MariaDb, MariaDbPrograms};
 pub use mysql::{MySql, MySqlPrograms};
-pub use mysql_server::{Flavour, MySqlServer};
+pub use mysql_server::{Client, Flavour, MySqlServer};
 pub use patroni::{Patroni, PatroniPorts};
 pub use pgbouncer::PgBouncer;
 pub use port::free as free_port;

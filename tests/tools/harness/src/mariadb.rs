@@ -4,7 +4,7 @@ use std::process::Command;
 
 use tokio::sync::OnceCell;
 
-use crate::mysql_server::{Flavour, MySqlServer};
+use crate::mysql_server::{Client, Flavour, MySqlServer};
 use crate::program;
 
 /// MariaDB's settings.
@@ -31,7 +31,17 @@ impl Flavour for MariaDbPrograms {
         Ok(server)
     }
 
-    fn initializer(common: &[String]) -> anyhow::Result<Command> {
+    fn client(client: Client) -> anyhow::Result<Command> {
+        let name = match client {
+            Client::Statements => "mariadb",
+            Client::Dump => "mariadb-dump",
+        };
+        let mut client = Command::new(program::find(name, "mariadb-client")?);
+        client.arg("--no-defaults");
+        Ok(client)
+    }
+
+    fn initializer(common: &[String], _: &[String]) -> anyhow::Result<Command> {
         let mut install = Command::new(program::find("mariadb-install-db", "mariadb-server")?);
         install.args(common).args(["--auth-root-authentication-method=normal", "--skip-test-db"]).args(SETTINGS);
         Ok(install)

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::Context;
 use tokio::sync::OnceCell;
 
-use crate::mysql_server::{Flavour, MySqlServer};
+use crate::mysql_server::{Client, Flavour, MySqlServer};
 
 /// The folder of its programs in this tree.
 const FOLDER: &str = "target/tools/mysql-9.7";
@@ -20,28 +20,6 @@ pub type MySql = MySqlServer<MySqlPrograms>;
 #[derive(Debug)]
 pub struct MySqlPrograms;
 
-impl MySqlPrograms {
-    /// The command line of a program, such as `mysqldump`: the folder's own loader runs it, with the folder's
-    /// libraries.
-    ///
-    /// # Errors
-    /// If it is not unpacked.
-    pub fn command_line(name: &str) -> anyhow::Result<Vec<PathBuf>> {
-        let folder = folder();
-        let libraries = folder.join(format!("usr/lib/{ARCH}-linux-gnu"));
-        let files = fs::read_dir(&libraries).into_iter().flatten().flatten();
-        let loader = files.map(|file| file.path()).find(|file| {
-            file.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("ld-linux-"))
-        });
-        let loader = loader
-            .with_context(|| format!("there is no MySQL in {FOLDER}: `cargo xtask test --only packages` gets it"))?;
-        let program = ["usr/sbin", "usr/bin"].map(|folder_of| folder.join(folder_of).join(name));
-        let program = program.into_iter().find(|program| program.is_file());
-        let program = program.with_context(|| format!("there is no {name} in {FOLDER}"))?;
-        Ok(vec![loader, "--library-path".into(), libraries, program])
-    }
-}
-
 impl Flavour for MySqlPrograms {
     const NAME: &'static str = "MySQL";
 
@@ -51,9 +29,8 @@ impl Flavour for MySqlPrograms {
     }
 
     fn server(common: &[String]) -> anyhow::Result<Command> {
-        let line = Self::command_line("mysqld")?;
-        let mut server = Command::new(&line[0]);
-        server.args(&line[1..]).args(common);
+        let mut server = command("mysqld")?;
+        server.args(common);
         for (option, place) in [
             ("lc-messages-dir", "share/mysql"),
             ("character-sets-dir", "share/mysql/charsets"),
@@ -66,9 +43,21 @@ impl Flavour for MySqlPrograms {
         Ok(server)
     }
 
-    fn initializer(common: &[String]) -> anyhow::Result<Command> {
+    fn client(client: Client) -> anyhow::Result<Command> {
+        let (name, options): (_, &[&str]) = match client {
+            Client::Statements => ("mysql", &[]),
+            // A server that gets its own dump back has these transactions.
+            Client::Dump => ("mysqldump", &["--set-gtid-purged=OFF"]),
+        };
+        let mut client = command(name)?;
+        client.arg("--no-defaults").args(options);
+        Ok(client)
+    }
+
+    fn initializer(common: &[String], settings: &[String]) -> anyhow::Result<Command> {
         let mut server = Self::server(common)?;
-        server.arg("--initialize-insecure");
+        // Some settings cannot be changed later, such as lower_case_table_names.
+        server.arg("--initialize-insecure").args(settings);
         Ok(server)
     }
 }
@@ -76,4 +65,20 @@ impl Flavour for MySqlPrograms {
 fn folder() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest.ancestors().nth(3).unwrap_or(manifest).join(FOLDER)
+}
+
+/// A program, which the folder's own loader runs with the folder's libraries.
+fn command(name: &str) -> anyhow::Result<Command> {
+    let folder = folder();
+    let libraries = folder.join(format!("usr/lib/{ARCH}-linux-gnu"));
+    let mut files = fs::read_dir(&libraries).into_iter().flatten().flatten();
+    let loader = files.find(|file| file.file_name().to_string_lossy().starts_with("ld-linux-"));
+    let loader =
+        loader.with_context(|| format!("there is no MySQL in {FOLDER}: `cargo xtask test --only packages` gets it"))?;
+    let mut programs = ["usr/sbin", "usr/bin"].map(|place| folder.join(place).join(name)).into_iter();
+    let program = programs.find(|program| program.is_file());
+    let mut command = Command::new(loader.path());
+    command.arg("--library-path").arg(libraries);
+    command.arg(program.with_context(|| format!("there is no {name} in {FOLDER}"))?);
+    Ok(command)
 }

@@ -23,6 +23,15 @@ use crate::{port, program};
 /// The limit of one attempt to connect.
 const CONNECT: Duration = Duration::from_secs(5);
 
+/// A client program.
+#[derive(Clone, Copy, Debug)]
+pub enum Client {
+    /// Executes statements.
+    Statements,
+    /// Dumps a database.
+    Dump,
+}
+
 /// The programs of a kind of server. The common arguments come before all others.
 pub trait Flavour: Debug + Send + Sync + Sized + 'static {
     /// Its name in messages.
@@ -37,11 +46,17 @@ pub trait Flavour: Debug + Send + Sync + Sized + 'static {
     /// If it is not there.
     fn server(common: &[String]) -> anyhow::Result<Command>;
 
-    /// The program that initializes the data.
+    /// A client, which reads no file with options.
     ///
     /// # Errors
     /// If it is not there.
-    fn initializer(common: &[String]) -> anyhow::Result<Command>;
+    fn client(client: Client) -> anyhow::Result<Command>;
+
+    /// The program that initializes the data, for a server with these settings.
+    ///
+    /// # Errors
+    /// If it is not there.
+    fn initializer(common: &[String], settings: &[String]) -> anyhow::Result<Command>;
 }
 
 /// A server with default settings (so commits are durable), on 127.0.0.1, whose `root` needs no password.
@@ -88,7 +103,7 @@ impl<F: Flavour> MySqlServer<F> {
         let user = program::user_if_root("mysql")?;
         let folder = Folder::create_in(&options.parent(), user, Signal::TERM)?;
         let data = folder.path().join("data");
-        initialize::<F>(&folder, &data, user).await?;
+        initialize::<F>(&folder, &data, user, &options.settings).await?;
         Self::serve(folder, &data, port::free()?, user, options).await
     }
 
@@ -99,11 +114,12 @@ impl<F: Flavour> MySqlServer<F> {
     pub async fn start_in(data: &Path, port: u16, options: &[&str]) -> anyhow::Result<Self> {
         let user = program::user_if_root("mysql")?;
         let folder = Folder::create(user, Signal::TERM)?;
+        let options = DatabaseOptions::settings(options);
         if !data.exists() {
             create_for(data, user)?;
-            initialize::<F>(&folder, data, user).await?;
+            initialize::<F>(&folder, data, user, &options.settings).await?;
         }
-        Self::serve(folder, data, port, user, &DatabaseOptions::settings(options)).await
+        Self::serve(folder, data, port, user, &options).await
     }
 
     async fn serve(
@@ -166,8 +182,13 @@ impl<F: Flavour> MySqlServer<F> {
 }
 
 /// Initializes the data of an instance.
-async fn initialize<F: Flavour>(folder: &Folder, data: &Path, user: Option<User>) -> anyhow::Result<()> {
-    let mut initializer = F::initializer(&common_arguments(folder, data))?;
+async fn initialize<F: Flavour>(
+    folder: &Folder,
+    data: &Path,
+    user: Option<User>,
+    settings: &[String],
+) -> anyhow::Result<()> {
+    let mut initializer = F::initializer(&common_arguments(folder, data), settings)?;
     initializer.current_dir(folder.path());
     run_as(&mut initializer, user);
     run(initializer).await
