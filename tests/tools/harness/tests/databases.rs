@@ -1,5 +1,7 @@
 //! The guarantees of the harness: databases start, keep their data after a kill, freeze, and leave nothing behind.
 
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
