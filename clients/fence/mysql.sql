@@ -48,12 +48,12 @@
 -- (with SET NAMES utf8mb4, and with bounds that you check yourself).
 -- A row that is deleted is forgotten: delete it only when nobody with an old token for that name can be left.
 --
--- The mysql and mariadb clients end a statement at the first ';', unless \d names another delimiter. To servers \d and #// are in
--- comments, so that whatever can execute several statements at once takes this file as it is.
+-- The mysql and mariadb clients end a statement at the first ';' outside of quotes. The quotes around the procedure are seen by
+-- them alone: to servers they are in comments, so that whatever can execute several statements at once takes this file as it is.
 
 DROP PROCEDURE IF EXISTS tenure_fence;
 
-/*!999999 \d #// */
+/*!999999 " */
 CREATE PROCEDURE tenure_fence(IN fence_name VARCHAR(256) CHARACTER SET utf8mb4, IN fence_token BIGINT UNSIGNED)
 MODIFIES SQL DATA
 SQL SECURITY INVOKER
@@ -87,9 +87,8 @@ BEGIN
         SET refusal = concat(refusal, left(fence_name, 128 - char_length(refusal)));
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 7420, MESSAGE_TEXT = refusal;
     END IF;
-END;
-#//
-/*!999999 \d ; */
+END
+/*!999999 " */;
 
 -- Of the types of both servers only VARBINARY tells 'job' from 'job '. SELECT CONVERT(name USING utf8mb4) shows it as text.
 CREATE TABLE IF NOT EXISTS tenure_fences (

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-use tenure_harness::{MariaDb, Postgres};
+use tenure_harness::{Client, Flavour, MariaDbPrograms, MySqlPrograms, MySqlServer, Postgres};
 
 /// Returns the SQL for a dialect.
 fn fence_sql(dialect: &str) -> String {
@@ -46,12 +46,18 @@ async fn psql_runs_the_fence_script() {
     assert!(stderr.contains("TF001: stale fencing token 33: 34 is the highest seen for job"), "{stderr}");
 }
 
-#[tokio::test]
-async fn mariadb_runs_the_fence_script() {
-    let mariadb = MariaDb::shared().await.unwrap();
-    let url = mariadb.create_database().await.unwrap();
-    let (port, name) = (format!("--port={}", mariadb.port()), url.rsplit('/').next().unwrap());
-    let line = ["mariadb", "--no-defaults", "--host=127.0.0.1", &port, "--user=root", name];
+/// The client of a server takes the script from standard input.
+async fn own_client_runs_the_fence_script<F: Flavour>() {
+    let server = MySqlServer::<F>::shared().await.unwrap();
+    let url = server.create_database().await.unwrap();
+    let (port, name) = (format!("--port={}", server.port()), url.rsplit('/').next().unwrap());
+    let client_program = F::client(Client::Statements).unwrap();
+    let program: Vec<String> = std::iter::once(client_program.get_program())
+        .chain(client_program.get_args())
+        .map(|word| word.to_str().unwrap().to_owned())
+        .collect();
+    let program: Vec<&str> = program.iter().map(String::as_str).collect();
+    let line = [&program[..], &["--host=127.0.0.1", &port, "--user=root", name]].concat();
     for dialect in ["mysql", "mariadb"] {
         let reset = client(&line, "DROP TABLE IF EXISTS tenure_fences;");
         assert!(reset.status.success());
@@ -59,13 +65,24 @@ async fn mariadb_runs_the_fence_script() {
         assert!(stderr.contains("ERROR 7420 (45000)"), "{stderr}");
         assert!(stderr.contains("stale fencing token 33: 34 is the highest seen for job"), "{stderr}");
     }
-    // The client's statement delimiter is ';' again, and comments are kept with `--comments`.
-    let line = [line[0], line[1], line[2], line[3], line[4], "--comments", line[5]];
-    let more = fence_sql("mysql") + "SELECT 'one'; SELECT 'two';";
-    let output = client(&line, &more);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let rows = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(rows.lines().collect::<Vec<_>>(), ["one", "one", "two", "two"]);
+    // The client ends statements at ';' again, whether it sends comments to the server or not.
+    for comments in ["--comments", "--skip-comments"] {
+        let more = fence_sql("mysql") + "SELECT 'one'; SELECT 'two';";
+        let output = client(&[&line[..], &[comments]].concat(), &more);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let rows = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(rows.lines().collect::<Vec<_>>(), ["one", "one", "two", "two"], "{comments}");
+    }
+}
+
+#[tokio::test]
+async fn mariadb_runs_the_fence_script() {
+    own_client_runs_the_fence_script::<MariaDbPrograms>().await;
+}
+
+#[tokio::test]
+async fn mysql_runs_the_fence_script() {
+    own_client_runs_the_fence_script::<MySqlPrograms>().await;
 }
 
 #[tokio::test]

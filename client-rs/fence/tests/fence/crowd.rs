@@ -3,13 +3,15 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::future::join_all;
-use sqlx::{Connection, MySql, Postgres, Sqlite};
+use sqlx::{Connection, Sqlite};
 use tenure_fence::{FenceError, check, raise};
+use tenure_harness::{Flavour, MySqlServer, Postgres};
 use tokio::sync::Barrier;
 
-use crate::lab::{Database, Lab, NAME, add, in_every_database};
+use crate::lab::{Database, Lab, NAME, add, in_every_database, in_mariadb_and_mysql};
 
 in_every_database!(first_uses_do_not_collide, a_crowd_gets_in_sooner_or_later, checks_do_not_collide_after_a_raise);
+in_mariadb_and_mysql!(what_is_committed_has_rising_tokens_in_order);
 
 const CROWD: usize = 8;
 
@@ -143,10 +145,9 @@ async fn what_is_committed_in_postgres_has_rising_tokens() {
     what_is_committed_has_rising_tokens::<Postgres>("CREATE TABLE log (id bigserial PRIMARY KEY, token bigint)").await;
 }
 
-#[tokio::test]
-async fn what_is_committed_in_mariadb_has_rising_tokens() {
+async fn what_is_committed_has_rising_tokens_in_order<F: Flavour>() {
     let create = "CREATE TABLE log (id BIGINT AUTO_INCREMENT PRIMARY KEY, token BIGINT)";
-    what_is_committed_has_rising_tokens::<MySql>(create).await;
+    what_is_committed_has_rising_tokens::<MySqlServer<F>>(create).await;
 }
 
 #[tokio::test]

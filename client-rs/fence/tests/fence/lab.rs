@@ -6,9 +6,9 @@ use sqlx::mysql::MySqlPoolOptions;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions};
-use sqlx::{Executor, MySql, Pool, Postgres, Row, Sqlite, Transaction};
+use sqlx::{Executor, Pool, Row, Sqlite, Transaction};
 use tenure_fence::{FenceDatabase, FenceError, check, install, scripts};
-use tenure_harness::{MariaDb, wait_until};
+use tenure_harness::{Flavour, MySqlServer, Postgres, wait_until};
 
 /// The limit of each wait in the tests.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -20,7 +20,13 @@ const CONNECTIONS: u32 = 20;
 
 /// A kind of database under test, with statements that are the same for all kinds.
 #[allow(async_fn_in_trait, reason = "tests join futures; they send none")]
-pub trait Lab: FenceDatabase {
+pub trait Lab: Sized {
+    /// Its driver.
+    type Sql: FenceDatabase<Connection = Self::Connection>;
+
+    /// A connection to it.
+    type Connection: sqlx::Connection<Database = Self::Sql> + 'static;
+
     /// The script that installs the fence.
     const SCRIPT: &'static str;
 
@@ -31,7 +37,7 @@ pub trait Lab: FenceDatabase {
     const BEGIN: &'static str;
 
     /// A fresh database without the fence. The second value must live as long as the pool.
-    async fn bare() -> (Pool<Self>, Option<tempfile::TempDir>);
+    async fn bare() -> (Pool<Self::Sql>, Option<tempfile::TempDir>);
 
     /// Executes statements.
     async fn run(connection: &mut Self::Connection, sql: &str) -> Result<(), sqlx::Error>;
@@ -43,12 +49,12 @@ pub trait Lab: FenceDatabase {
     async fn id(connection: &mut Self::Connection) -> Option<i64>;
 
     /// Whether a connection waits for a lock.
-    async fn is_waiting(pool: &Pool<Self>, id: i64) -> bool;
+    async fn is_waiting(pool: &Pool<Self::Sql>, id: i64) -> bool;
 }
 
 /// A fresh database with the fence and a counter.
 pub struct Database<DB: Lab> {
-    pub pool: Pool<DB>,
+    pub pool: Pool<DB::Sql>,
     _folder: Option<tempfile::TempDir>,
 }
 
@@ -63,16 +69,16 @@ impl<DB: Lab> Database<DB> {
         database
     }
 
-    pub async fn connection(&self) -> PoolConnection<DB> {
+    pub async fn connection(&self) -> PoolConnection<DB::Sql> {
         self.pool.acquire().await.unwrap()
     }
 
-    pub async fn begin(&self) -> Transaction<'static, DB> {
+    pub async fn begin(&self) -> Transaction<'static, DB::Sql> {
         self.pool.begin_with(DB::BEGIN).await.unwrap()
     }
 
     /// A transaction that has been admitted.
-    pub async fn let_in(&self, token: u64) -> Transaction<'static, DB> {
+    pub async fn let_in(&self, token: u64) -> Transaction<'static, DB::Sql> {
         let mut transaction = self.begin().await;
         check(&mut transaction, NAME, token).await.unwrap();
         transaction
@@ -130,11 +136,14 @@ macro_rules! speak {
 }
 
 impl Lab for Postgres {
+    type Sql = sqlx::Postgres;
+    type Connection = sqlx::PgConnection;
+
     const SCRIPT: &'static str = scripts::POSTGRES;
     const SHARES: bool = true;
     const BEGIN: &'static str = "BEGIN";
 
-    async fn bare() -> (Pool<Self>, Option<tempfile::TempDir>) {
+    async fn bare() -> (Pool<Self::Sql>, Option<tempfile::TempDir>) {
         let url = tenure_harness::Postgres::shared().await.unwrap().create_database().await.unwrap();
         (PgPoolOptions::new().max_connections(CONNECTIONS).connect(&url).await.unwrap(), None)
     }
@@ -145,19 +154,22 @@ impl Lab for Postgres {
         Some(Self::numbers(connection, "SELECT pg_backend_pid()::bigint").await.unwrap()[0])
     }
 
-    async fn is_waiting(pool: &Pool<Self>, id: i64) -> bool {
+    async fn is_waiting(pool: &Pool<Self::Sql>, id: i64) -> bool {
         let sql = format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {id} AND wait_event_type = 'Lock'");
         Self::numbers(&mut *pool.acquire().await.unwrap(), &sql).await.unwrap()[0] == 1
     }
 }
 
-impl Lab for MySql {
+impl<F: Flavour> Lab for MySqlServer<F> {
+    type Sql = sqlx::MySql;
+    type Connection = sqlx::MySqlConnection;
+
     const SCRIPT: &'static str = scripts::MYSQL;
     const SHARES: bool = true;
     const BEGIN: &'static str = "START TRANSACTION";
 
-    async fn bare() -> (Pool<Self>, Option<tempfile::TempDir>) {
-        let url = MariaDb::shared().await.unwrap().create_database().await.unwrap();
+    async fn bare() -> (Pool<Self::Sql>, Option<tempfile::TempDir>) {
+        let url = Self::shared().await.unwrap().create_database().await.unwrap();
         (MySqlPoolOptions::new().max_connections(CONNECTIONS).connect(&url).await.unwrap(), None)
     }
 
@@ -167,7 +179,7 @@ impl Lab for MySql {
         Some(Self::numbers(connection, "SELECT CAST(connection_id() AS SIGNED)").await.unwrap()[0])
     }
 
-    async fn is_waiting(pool: &Pool<Self>, id: i64) -> bool {
+    async fn is_waiting(pool: &Pool<Self::Sql>, id: i64) -> bool {
         // Unlike information_schema.innodb_trx, this is never served from an outdated cache.
         let mut connection = pool.acquire().await.unwrap();
         let status: String = connection.fetch_one("SHOW ENGINE INNODB STATUS").await.unwrap().get(2);
@@ -177,11 +189,14 @@ impl Lab for MySql {
 }
 
 impl Lab for Sqlite {
+    type Sql = Self;
+    type Connection = sqlx::SqliteConnection;
+
     const SCRIPT: &'static str = scripts::SQLITE;
     const SHARES: bool = false;
     const BEGIN: &'static str = "BEGIN IMMEDIATE";
 
-    async fn bare() -> (Pool<Self>, Option<tempfile::TempDir>) {
+    async fn bare() -> (Pool<Self::Sql>, Option<tempfile::TempDir>) {
         let folder = tempfile::tempdir().unwrap();
         let options = SqliteConnectOptions::new().filename(folder.path().join("work.db")).create_if_missing(true);
         let options = options.journal_mode(SqliteJournalMode::Wal).busy_timeout(PATIENCE);
@@ -195,7 +210,7 @@ impl Lab for Sqlite {
         None
     }
 
-    async fn is_waiting(_: &Pool<Self>, _: i64) -> bool {
+    async fn is_waiting(_: &Pool<Self::Sql>, _: i64) -> bool {
         unreachable!("connections to a file have no name in it")
     }
 }
@@ -206,12 +221,17 @@ macro_rules! in_every_database {
         $(mod $scenario {
             #[tokio::test]
             async fn in_postgres() {
-                super::$scenario::<sqlx::Postgres>().await;
+                super::$scenario::<tenure_harness::Postgres>().await;
             }
 
             #[tokio::test]
             async fn in_mariadb() {
-                super::$scenario::<sqlx::MySql>().await;
+                super::$scenario::<tenure_harness::MariaDb>().await;
+            }
+
+            #[tokio::test]
+            async fn in_mysql() {
+                super::$scenario::<tenure_harness::MySql>().await;
             }
 
             #[tokio::test]
@@ -222,3 +242,21 @@ macro_rules! in_every_database {
     };
 }
 pub(crate) use in_every_database;
+
+/// Generates a test of each scenario (generic over a `Flavour`) for MariaDB and MySQL.
+macro_rules! in_mariadb_and_mysql {
+    ($($scenario:ident),+ $(,)?) => {
+        $(mod $scenario {
+            #[tokio::test]
+            async fn in_mariadb() {
+                super::$scenario::<tenure_harness::MariaDbPrograms>().await;
+            }
+
+            #[tokio::test]
+            async fn in_mysql() {
+                super::$scenario::<tenure_harness::MySqlPrograms>().await;
+            }
+        })+
+    };
+}
+pub(crate) use in_mariadb_and_mysql;

@@ -1,10 +1,11 @@
 //! The order of admission.
 
-use sqlx::{Connection, MySql, Postgres};
+use sqlx::Connection;
 use tenure_fence::{FenceError, check, raise};
+use tenure_harness::{Flavour, MySqlServer, Postgres};
 use tokio::join;
 
-use crate::lab::{Database, Lab, NAME, add, in_every_database, read, refused_for};
+use crate::lab::{Database, Lab, NAME, add, in_every_database, in_mariadb_and_mysql, read, refused_for};
 
 in_every_database!(
     an_older_token_is_refused,
@@ -14,6 +15,7 @@ in_every_database!(
     what_was_rolled_back_raises_nothing,
     names_are_apart,
 );
+in_mariadb_and_mysql!(the_same_token_is_let_in_in_parallel, latecomers_queue);
 
 async fn an_older_token_is_refused<DB: Lab>() {
     let database = Database::<DB>::fresh().await;
@@ -166,9 +168,8 @@ async fn postgres_lets_the_same_token_in_side_by_side() {
     the_same_token_is_let_in_side_by_side::<Postgres>().await;
 }
 
-#[tokio::test]
-async fn mariadb_lets_the_same_token_in_side_by_side() {
-    the_same_token_is_let_in_side_by_side::<MySql>().await;
+async fn the_same_token_is_let_in_in_parallel<F: Flavour>() {
+    the_same_token_is_let_in_side_by_side::<MySqlServer<F>>().await;
 }
 
 #[tokio::test]
@@ -176,7 +177,6 @@ async fn postgres_has_latecomers_queue() {
     who_comes_late_queues_behind_the_newer_token::<Postgres>().await;
 }
 
-#[tokio::test]
-async fn mariadb_has_latecomers_queue() {
-    who_comes_late_queues_behind_the_newer_token::<MySql>().await;
+async fn latecomers_queue<F: Flavour>() {
+    who_comes_late_queues_behind_the_newer_token::<MySqlServer<F>>().await;
 }

@@ -1,12 +1,13 @@
 //! The statements in the scripts' headers.
 
-use sqlx::{Connection, MySql, PgConnection, Postgres, Sqlite};
+use sqlx::{Connection, PgConnection, Sqlite};
 use tenure_fence::{FenceError, check, install, raise};
-use tenure_harness::PgBouncer;
+use tenure_harness::{Flavour, MySql, MySqlServer, PgBouncer, Postgres};
 
-use crate::lab::{Database, Lab, NAME, add, in_every_database, read, refused_for};
+use crate::lab::{Database, Lab, NAME, add, in_every_database, in_mariadb_and_mysql, read, refused_for};
 
 in_every_database!(installing_again_keeps_the_tokens, what_uninstalls_it_leaves_nothing);
+in_mariadb_and_mysql!(a_wait_ends, names_are_compared_in_utf8, there_is_a_way_without_the_procedure);
 
 async fn installing_again_keeps_the_tokens<DB: Lab>() {
     let database = Database::<DB>::fresh().await;
@@ -73,7 +74,7 @@ async fn postgres_callers_need_the_rights_that_the_script_names() {
 /// Each transaction may run on another connection.
 #[tokio::test]
 async fn postgres_is_fenced_behind_pgbouncer() {
-    let postgres = tenure_harness::Postgres::shared().await.unwrap();
+    let postgres = Postgres::shared().await.unwrap();
     let pgbouncer = PgBouncer::start(postgres).await.unwrap();
     let url = pgbouncer.create_database(postgres).await.unwrap();
     let (mut older, mut newer) =
@@ -111,9 +112,8 @@ async fn a_wait_in_postgres_has_an_end() {
     a_wait_has_an_end::<Postgres>("SET lock_timeout = '50ms'").await;
 }
 
-#[tokio::test]
-async fn a_wait_in_mariadb_has_an_end() {
-    a_wait_has_an_end::<MySql>("SET SESSION innodb_lock_wait_timeout = 1").await;
+async fn a_wait_ends<F: Flavour>() {
+    a_wait_has_an_end::<MySqlServer<F>>("SET SESSION innodb_lock_wait_timeout = 1").await;
 }
 
 #[tokio::test]
@@ -122,28 +122,26 @@ async fn a_wait_in_sqlite_has_an_end() {
 }
 
 /// The same characters are the same name, whatever the client's character set.
-#[tokio::test]
-async fn mariadb_compares_names_in_utf8() {
-    let database = Database::<MySql>::fresh().await;
+async fn names_are_compared_in_utf8<F: Flavour>() {
+    let database = Database::<MySqlServer<F>>::fresh().await;
     let mut connection = database.connection().await;
-    MySql::run(&mut connection, "CALL tenure_fence('caf\u{e9}', 34)").await.unwrap();
-    let stale = MySql::run(&mut connection, "CALL tenure_fence(_latin1 x'636166e9', 33)").await.unwrap_err();
+    MySqlServer::<F>::run(&mut connection, "CALL tenure_fence('caf\u{e9}', 34)").await.unwrap();
+    let stale = MySqlServer::<F>::run(&mut connection, "CALL tenure_fence(_latin1 x'636166e9', 33)").await.unwrap_err();
     assert!(stale.to_string().contains("34 is the highest seen for caf\u{e9}"), "{stale}");
 }
 
 /// The statements for users without the privilege to create routines, concurrently with the procedure.
-#[tokio::test]
-async fn mariadb_has_a_way_without_the_procedure() {
-    let database = Database::<MySql>::fresh().await;
+async fn there_is_a_way_without_the_procedure<F: Flavour>() {
+    let database = Database::<MySqlServer<F>>::fresh().await;
     let by_hand = async |token: i64| {
         let mut transaction = database.begin().await;
         let insert = format!("INSERT IGNORE INTO tenure_fences (name, token) VALUES ('{NAME}', {token})");
-        MySql::run(&mut transaction, &insert).await.unwrap();
+        MySqlServer::<F>::run(&mut transaction, &insert).await.unwrap();
         let select = format!("SELECT token FROM tenure_fences WHERE name = '{NAME}' LOCK IN SHARE MODE");
-        let highest = MySql::numbers(&mut transaction, &select).await.unwrap()[0];
+        let highest = MySqlServer::<F>::numbers(&mut transaction, &select).await.unwrap()[0];
         if highest < token {
             let update = format!("UPDATE tenure_fences SET token = {token} WHERE name = '{NAME}' AND token < {token}");
-            MySql::run(&mut transaction, &update).await.unwrap();
+            MySqlServer::<F>::run(&mut transaction, &update).await.unwrap();
         }
         transaction.commit().await.unwrap();
         highest <= token
@@ -155,6 +153,24 @@ async fn mariadb_has_a_way_without_the_procedure() {
     assert_eq!(refused_for(database.attempt(33).await), 34);
     database.attempt(35).await.unwrap();
     assert!(!by_hand(34).await);
+}
+
+/// Settings of managed databases, and quotes as in standard SQL.
+#[tokio::test]
+async fn mysql_takes_the_script_under_strict_settings() {
+    let (pool, _) = MySql::bare().await;
+    let mut connection = pool.acquire().await.unwrap();
+    let settings = "SET SESSION sql_require_primary_key = ON, autocommit = 0, \
+        sql_mode = 'ANSI_QUOTES,STRICT_ALL_TABLES,ONLY_FULL_GROUP_BY,NO_BACKSLASH_ESCAPES'";
+    MySql::run(&mut connection, settings).await.unwrap();
+    install(&mut *connection).await.unwrap();
+    for token in [33, 34] {
+        let mut transaction = connection.begin_with(MySql::BEGIN).await.unwrap();
+        check(&mut transaction, NAME, token).await.unwrap();
+        transaction.commit().await.unwrap();
+    }
+    let mut transaction = connection.begin_with(MySql::BEGIN).await.unwrap();
+    assert_eq!(refused_for(check(&mut transaction, NAME, 33).await), 34);
 }
 
 /// SQLite admits one writer at a time, whatever its token.

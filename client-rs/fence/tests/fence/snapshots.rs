@@ -1,7 +1,8 @@
 //! Isolation: at no level does a newer token miss writes of older ones.
 
-use sqlx::{Connection, MySql, Postgres};
+use sqlx::Connection;
 use tenure_fence::{FenceError, check, raise};
+use tenure_harness::{Flavour, MariaDb, MariaDbPrograms, MySql, MySqlPrograms, MySqlServer, Postgres};
 use tokio::join;
 
 use crate::lab::{Database, Lab, NAME, add, read, refused_for};
@@ -109,36 +110,50 @@ async fn after_a_raise_no_snapshot_of_postgres_is_too_old() {
 }
 
 /// A database whose connections all have these settings.
-async fn mariadb_with(settings: &str) -> Database<MySql> {
-    let database = Database::<MySql>::fresh().await;
+async fn with<F: Flavour>(settings: &str) -> Database<MySqlServer<F>> {
+    let database = Database::<MySqlServer<F>>::fresh().await;
     let mut all = Vec::new();
     for _ in 0..database.pool.options().get_max_connections() {
         let mut connection = database.connection().await;
-        MySql::run(&mut connection, settings).await.unwrap();
+        MySqlServer::<F>::run(&mut connection, settings).await.unwrap();
         all.push(connection);
     }
     database
 }
 
+const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
+
+fn level(level: &str) -> String {
+    format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}")
+}
+
+#[tokio::test]
+async fn mysql_has_a_newer_token_see_everything_under_every_isolation() {
+    for isolation in LEVELS {
+        let database = with::<MySqlPrograms>(&level(isolation)).await;
+        assert_eq!(overtake(&database, MySql::BEGIN, 34).await.unwrap(), 1, "{isolation}");
+        let mut again = database.let_in(34).await;
+        assert_eq!(read::<MySql>(&mut again).await, 1, "{isolation}");
+    }
+}
+
 #[tokio::test]
 async fn mariadb_has_a_newer_token_see_everything_under_every_isolation() {
-    for level in ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] {
+    for isolation in LEVELS {
         // ON is the default from MariaDB 11.6 on.
         for strict in ["OFF", "ON"] {
-            let settings = format!(
-                "SET SESSION TRANSACTION ISOLATION LEVEL {level}; SET SESSION innodb_snapshot_isolation = {strict}"
-            );
-            let database = mariadb_with(&settings).await;
-            let seen = overtake(&database, MySql::BEGIN, 34).await;
-            if (level, strict) == ("SERIALIZABLE", "ON") {
+            let settings = format!("{}; SET SESSION innodb_snapshot_isolation = {strict}", level(isolation));
+            let database = with::<MariaDbPrograms>(&settings).await;
+            let seen = overtake(&database, MariaDb::BEGIN, 34).await;
+            if (isolation, strict) == ("SERIALIZABLE", "ON") {
                 // Only in this mode is a change during the wait an error.
                 let Err(FenceError::Conflict(error) | FenceError::Database(error)) = seen else { panic!("{seen:?}") };
                 assert!(error.to_string().starts_with("error returned from database: 1020 "), "{error}");
             } else {
-                assert_eq!(seen.unwrap(), 1, "{level}, {strict}");
+                assert_eq!(seen.unwrap(), 1, "{isolation}, {strict}");
             }
             let mut again = database.let_in(34).await;
-            assert_eq!(read::<MySql>(&mut again).await, 1, "{level}, {strict}");
+            assert_eq!(read::<MariaDb>(&mut again).await, 1, "{isolation}, {strict}");
         }
     }
 }

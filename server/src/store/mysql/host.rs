@@ -42,6 +42,7 @@ impl MySqlHost {
         let fact = |column: usize| -> String {
             rows.first().and_then(|row| row.try_get_unchecked(column).ok()).unwrap_or_default()
         };
+        // Whether a switch is shown as a number or as a word depends on the server and on the switch.
         if !matches!(&*fact(0), "0" | "OFF") {
             return Err(DriverError::ReadOnly("the database rejects writes".to_owned()));
         }
@@ -49,7 +50,7 @@ impl MySqlHost {
             if fact(1) != "1" {
                 return Err(DriverError::Unsafe(format!("innodb_flush_log_at_trx_commit is {}, not 1", fact(1))));
             }
-            if fact(2) == "1" && fact(3) != "1" {
+            if !matches!(&*fact(2), "0" | "OFF") && fact(3) != "1" {
                 return Err(DriverError::Unsafe(format!("sync_binlog is {}, not 1", fact(3))));
             }
         }

@@ -3,7 +3,7 @@
 
 use tenure_core::testing::filler;
 use tenure_core::{Recorded, Revision, ServerId};
-use tenure_harness::{MariaDb, Postgres};
+use tenure_harness::{Flavour, MariaDbPrograms, MySqlPrograms, MySqlServer, Postgres};
 use tenure_server::store::{Batch, StoreOptions, migrate, open};
 
 use crate::proxy::QueryProxy;
@@ -26,7 +26,7 @@ fn postgres_error(severity: &str, code: &str, message: &str) -> Vec<u8> {
     [b"E", &length[..], fields.as_bytes()].concat()
 }
 
-/// MariaDB's reply to a killed statement: error 1317.
+/// MySQL's and MariaDB's reply to a killed statement: error 1317.
 fn interrupted() -> Vec<u8> {
     let error = b"\xff\x25\x05#70100Query execution was interrupted";
     let length = u8::try_from(error.len()).expect("it is short");
@@ -74,11 +74,22 @@ async fn postgres_connection_without_durability_setting_is_rejected() {
     on_postgres("synchronous_commit", terminated()).await;
 }
 
+/// Queries by which servers identify themselves, each of which is interrupted.
+async fn on_mysql<F: Flavour>(patterns: &[&'static str]) {
+    let server = MySqlServer::<F>::shared().await.expect("it starts");
+    for pattern in patterns {
+        // The proxy reads what is sent, which MySQL would have encrypted.
+        let url = server.create_database().await.expect("a database is created") + "?ssl-mode=DISABLED";
+        interrupted_query_keeps_the_store_closed(&url, server.port(), pattern, interrupted()).await;
+    }
+}
+
 #[tokio::test]
 async fn mariadb_connection_without_identity_is_rejected() {
-    let mariadb = MariaDb::shared().await.expect("MariaDB starts");
-    for pattern in ["@@server_uuid", "@@server_uid"] {
-        let url = mariadb.create_database().await.expect("a database is created");
-        interrupted_query_keeps_the_store_closed(&url, mariadb.port(), pattern, interrupted()).await;
-    }
+    on_mysql::<MariaDbPrograms>(&["@@server_uuid", "@@server_uid"]).await;
+}
+
+#[tokio::test]
+async fn mysql_connection_without_identity_is_rejected() {
+    on_mysql::<MySqlPrograms>(&["@@server_uuid"]).await;
 }

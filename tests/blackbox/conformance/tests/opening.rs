@@ -6,7 +6,7 @@ use std::time::Duration;
 use sqlx::{Connection, Executor};
 use tenure_core::testing::filler;
 use tenure_core::{Recorded, Revision, ServerId};
-use tenure_harness::{MariaDb, PgBouncer, Postgres, wait_until};
+use tenure_harness::{Flavour, MySqlServer, PgBouncer, Postgres, wait_until};
 use tenure_server::store::{
     Batch, FIRST_HEARTBEAT, OpenError, ServerRecord, Store, StoreError, StoreOptions, migrate, open, pending_migrations,
 };
@@ -14,7 +14,7 @@ use tenure_server::store::{
 /// Longer than any operation in these tests.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-fn batch(previous: u64) -> Batch {
+pub fn batch(previous: u64) -> Batch {
     let events = vec![Recorded { revision: Revision(previous + 1), event: filler(1) }];
     let namespace = "default".into();
     Batch { namespace, previous: Revision(previous), events, server: ServerId(1), number: previous, at_ms: 0 }
@@ -25,6 +25,22 @@ async fn postgres() -> (&'static Postgres, String, String) {
     let url = postgres.create_database().await.expect("a database is created");
     let name = url.rsplit('/').next().expect("a URL ends with the database's name").to_owned();
     (postgres, url, name)
+}
+
+on_mariadb_and_mysql!(
+    concurrent_migrations_succeed,
+    foreign_tables_are_rejected,
+    partial_migration_is_resumed,
+    defaults_are_overridden,
+    migration_lock_names_are_short_and_distinct,
+    database_without_durable_commits_or_read_only_is_rejected,
+    changed_url_file_is_read_again,
+);
+
+/// A fresh database of the server that the tests share.
+async fn shared<F: Flavour>() -> String {
+    let server = MySqlServer::<F>::shared().await.expect("it starts");
+    server.create_database().await.expect("a database is created")
 }
 
 fn error(opened: Result<Arc<dyn Store>, OpenError>) -> OpenError {
@@ -65,10 +81,8 @@ async fn concurrent_migrations_succeed_through_pgbouncer() {
     migrates_concurrently(&pgbouncer.url(&name)).await;
 }
 
-#[tokio::test]
-async fn concurrent_migrations_succeed_on_mariadb() {
-    let mariadb = MariaDb::shared().await.expect("MariaDB starts");
-    migrates_concurrently(&mariadb.create_database().await.expect("a database is created")).await;
+async fn concurrent_migrations_succeed<F: Flavour>() {
+    migrates_concurrently(&shared::<F>().await).await;
 }
 
 /// A database with foreign tables that have our names is rejected, and left unchanged.
@@ -129,11 +143,8 @@ async fn foreign_tables_are_rejected_on_postgres() {
     assert!(matches!(migrate(&StoreOptions::new(as_guest)).await, Err(OpenError::Foreign(..))));
 }
 
-#[tokio::test]
-async fn foreign_tables_are_rejected_on_mariadb() {
-    let mariadb = MariaDb::shared().await.expect("MariaDB starts");
-    let url = mariadb.create_database().await.expect("a database is created");
-    rejects_foreign_tables::<sqlx::MySql>(&url, "a database of its own").await;
+async fn foreign_tables_are_rejected<F: Flavour>() {
+    rejects_foreign_tables::<sqlx::MySql>(&shared::<F>().await, "a database of its own").await;
 }
 
 #[tokio::test]
@@ -174,22 +185,20 @@ async fn partial_migration_is_resumed_on_postgres() {
     resumes_a_partial_migration::<sqlx::Postgres>(&postgres().await.1).await;
 }
 
-#[tokio::test]
-async fn partial_migration_is_resumed_on_mariadb() {
-    let mariadb = MariaDb::shared().await.expect("MariaDB starts");
-    resumes_a_partial_migration::<sqlx::MySql>(&mariadb.create_database().await.expect("a database is created")).await;
+async fn partial_migration_is_resumed<F: Flavour>() {
+    resumes_a_partial_migration::<sqlx::MySql>(&shared::<F>().await).await;
 }
 
 /// Server-wide defaults that would break the store: it overrides them on each connection.
-#[tokio::test]
-async fn mariadb_defaults_are_overridden() {
-    let mariadb = MariaDb::start().await.expect("MariaDB starts");
-    let url = mariadb.create_database().await.expect("a database is created");
-    mariadb
+async fn defaults_are_overridden<F: Flavour>() {
+    let server = MySqlServer::<F>::start().await.expect("it starts");
+    let url = server.create_database().await.expect("a database is created");
+    server
         .execute(
             "SET GLOBAL autocommit = 0, GLOBAL completion_type = 'CHAIN', GLOBAL sql_select_limit = 1, GLOBAL sql_safe_updates = 1, \
-            GLOBAL max_join_size = 1, GLOBAL tx_read_only = 1, GLOBAL tx_isolation = 'SERIALIZABLE', \
-            GLOBAL sql_mode = 'ANSI,ANSI_QUOTES,NO_BACKSLASH_ESCAPES,IGNORE_SPACE,ONLY_FULL_GROUP_BY,NO_ZERO_DATE'",
+            GLOBAL max_join_size = 1, \
+            GLOBAL sql_mode = 'ANSI,ANSI_QUOTES,NO_BACKSLASH_ESCAPES,IGNORE_SPACE,ONLY_FULL_GROUP_BY,NO_ZERO_DATE'; \
+            SET GLOBAL TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY",
         )
         .await
         .expect("they are set");
@@ -216,18 +225,17 @@ async fn mariadb_defaults_are_overridden() {
     assert!(!two.read("default", Revision(0), 10).await.expect("it can be read").head.intact);
 }
 
-/// MySQL limits the names of locks to 64 characters, unlike MariaDB, so the test checks the names themselves.
-#[tokio::test]
-async fn migration_lock_names_are_short_and_distinct() {
+/// MySQL limits the names of locks to 64 characters.
+async fn migration_lock_names_are_short_and_distinct<F: Flavour>() {
     let statement = include_str!("../../../../server/src/store/mysql/sql/lock_migrations.sql");
     let expression =
         statement.lines().find_map(|line| line.strip_prefix("DO GET_LOCK(")?.strip_suffix(", 100)")).expect("a name");
-    let mariadb = MariaDb::shared().await.expect("MariaDB starts");
+    let server = MySqlServer::<F>::shared().await.expect("it starts");
     let mut names = std::collections::BTreeSet::new();
     let databases = ["l".repeat(57), "l".repeat(58), format!("{}x", "l".repeat(63)), format!("{}y", "l".repeat(63))];
     for database in &databases {
-        mariadb.execute(&format!("CREATE DATABASE {database}")).await.expect("a database is created");
-        let url = mariadb.url(database);
+        server.execute(&format!("CREATE DATABASE {database}")).await.expect("a database is created");
+        let url = server.url(database);
         migrate(&StoreOptions::new(&url)).await.expect("the tables are created");
         open(&StoreOptions::new(&url)).await.expect("it opens");
         let mut connection = sqlx::MySqlConnection::connect(&url).await.expect("it answers");
@@ -252,18 +260,22 @@ async fn postgres_without_durable_commits_is_rejected() {
     open(&StoreOptions { allow_unsafe_durability: true, ..options }).await.expect("it opens if that is allowed");
 }
 
-#[tokio::test]
-async fn mariadb_without_durable_commits_or_read_only_is_rejected() {
-    let mariadb = MariaDb::start().await.expect("MariaDB starts");
-    let options = StoreOptions::new(mariadb.create_database().await.expect("a database is created"));
+async fn database_without_durable_commits_or_read_only_is_rejected<F: Flavour>() {
+    let server = MySqlServer::<F>::start_with(&["--log-bin=log", "--sync-binlog=1"]).await.expect("it starts");
+    let options = StoreOptions::new(server.create_database().await.expect("a database is created"));
     migrate(&options).await.expect("the tables are created");
-    mariadb.execute("SET GLOBAL innodb_flush_log_at_trx_commit = 2").await.expect("it is set");
-    let refusal = error(open(&options).await);
-    assert!(matches!(refusal, OpenError::UnsafeDurability(_)));
-    assert!(refusal.to_string().contains("innodb_flush_log_at_trx_commit is 2, not 1"), "{refusal}");
-    let allowed = StoreOptions { allow_unsafe_durability: true, ..options.clone() };
-    open(&allowed).await.expect("it opens if that is allowed");
-    mariadb.execute("SET GLOBAL innodb_flush_log_at_trx_commit = 1, GLOBAL read_only = 1").await.expect("it is set");
+    for (setting, unsafe_value) in [("innodb_flush_log_at_trx_commit", 2), ("sync_binlog", 0)] {
+        server.execute(&format!("SET GLOBAL {setting} = {unsafe_value}")).await.expect("it is set");
+        let refusal = error(open(&options).await);
+        assert!(matches!(refusal, OpenError::UnsafeDurability(_)));
+        assert!(refusal.to_string().contains(&format!("{setting} is {unsafe_value}, not 1")), "{refusal}");
+        assert!(matches!(migrate(&options).await, Err(OpenError::UnsafeDurability(_))));
+        let allowed = StoreOptions { allow_unsafe_durability: true, ..options.clone() };
+        open(&allowed).await.expect("it opens if that is allowed");
+        server.execute(&format!("SET GLOBAL {setting} = 1")).await.expect("it is set");
+    }
+    open(&options).await.expect("it opens");
+    server.execute("SET GLOBAL read_only = 1").await.expect("it is set");
     let refusal = error(open(&options).await);
     assert!(refusal.to_string().contains("rejects writes"), "{refusal}");
 }
@@ -365,20 +377,19 @@ async fn changed_url_file_is_read_again_on_postgres() {
     follows_the_url_file(urls, ["SELECT 1".to_owned(), format!("ALTER ROLE {} NOLOGIN", user(1))].map(change)).await;
 }
 
-#[tokio::test]
-async fn changed_url_file_is_read_again_on_mariadb() {
-    let mariadb = MariaDb::start().await.expect("MariaDB starts");
-    let mariadb = &mariadb;
-    let url = mariadb.create_database().await.expect("a database is created");
+async fn changed_url_file_is_read_again<F: Flavour>() {
+    let server = MySqlServer::<F>::start().await.expect("it starts");
+    let server = &server;
+    let url = server.create_database().await.expect("a database is created");
     let password = |password: &str| format!("ALTER USER rotated@'127.0.0.1' IDENTIFIED BY '{password}'");
-    mariadb.execute("CREATE USER rotated@'127.0.0.1' IDENTIFIED BY 'one'").await.expect("it is created");
-    mariadb.execute("GRANT ALL ON *.* TO rotated@'127.0.0.1'").await.expect("it is granted");
+    server.execute("CREATE USER rotated@'127.0.0.1' IDENTIFIED BY 'one'").await.expect("it is created");
+    server.execute("GRANT ALL ON *.* TO rotated@'127.0.0.1'").await.expect("it is granted");
     let urls = ["one", "two"].map(|password| url.replace("root@", &format!("rotated:{password}@")));
     let change = |sql: String| {
         async move || {
-            mariadb.execute(&sql).await.expect("it is done");
+            server.execute(&sql).await.expect("it is done");
             // Fails if the user has no connection any more.
-            let _ = mariadb.execute("KILL USER rotated@'127.0.0.1'").await;
+            let _ = server.execute("KILL USER rotated@'127.0.0.1'").await;
         }
     };
     follows_the_url_file(urls, [password("one"), password("two")].map(change)).await;

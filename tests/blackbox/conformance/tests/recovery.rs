@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tenure_core::testing::filler;
 use tenure_core::{Recorded, Revision, ServerId};
-use tenure_harness::{MariaDb, Postgres, Process, wait_until};
+use tenure_harness::{Flavour, MySqlServer, Postgres, Process, wait_until};
 use tenure_server::store::{Batch, ServerRecord, Store, StoreError, StoreOptions, migrate, open};
 
 const NAMESPACE: &str = "default";
@@ -117,18 +117,17 @@ trait Database: DerefMut<Target = Process> {
     async fn start_again(&mut self) -> anyhow::Result<()>;
 }
 
-macro_rules! database {
-    ($type:ty) => {
-        impl Database for $type {
-            async fn start_again(&mut self) -> anyhow::Result<()> {
-                self.start_again().await
-            }
-        }
-    };
+impl Database for Postgres {
+    async fn start_again(&mut self) -> anyhow::Result<()> {
+        self.start_again().await
+    }
 }
 
-database!(Postgres);
-database!(MariaDb);
+impl<F: Flavour> Database for MySqlServer<F> {
+    async fn start_again(&mut self) -> anyhow::Result<()> {
+        self.start_again().await
+    }
+}
 
 async fn recovers(mut database: impl Database, url: String) {
     let store = store(&url).await;
@@ -181,12 +180,13 @@ async fn store_recovers_when_postgres_does() {
     recovers(postgres, url).await;
 }
 
-#[tokio::test]
-async fn store_recovers_when_mariadb_does() {
-    let mariadb = MariaDb::start().await.expect("MariaDB starts");
-    let url = mariadb.create_database().await.expect("a database is created");
-    recovers(mariadb, url).await;
+async fn store_recovers_when_the_database_does<F: Flavour>() {
+    let server = MySqlServer::<F>::start().await.expect("it starts");
+    let url = server.create_database().await.expect("a database is created");
+    recovers(server, url).await;
 }
+
+on_mariadb_and_mysql!(store_recovers_when_the_database_does);
 
 /// After PostgreSQL's restart the listening connection is reestablished, too.
 #[tokio::test]

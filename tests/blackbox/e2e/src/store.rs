@@ -1,6 +1,6 @@
 //! The stores that scenarios run on.
 
-use tenure_harness::{MariaDb, Postgres, Tenured, TenuredOptions};
+use tenure_harness::{MariaDb, MySql, Postgres, Tenured, TenuredOptions};
 
 /// A store to run a scenario on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub enum Store {
     Postgres,
     /// A fresh database in the MariaDB that the tests share.
     MariaDb,
+    /// A fresh database in the MySQL that the tests share.
+    MySql,
 }
 
 impl Store {
@@ -23,6 +25,7 @@ impl Store {
             Self::Sqlite => TenuredOptions::default(),
             Self::Postgres => TenuredOptions::store(Postgres::shared().await?.create_database().await?),
             Self::MariaDb => TenuredOptions::store(MariaDb::shared().await?.create_database().await?),
+            Self::MySql => TenuredOptions::store(MySql::shared().await?.create_database().await?),
         })
     }
 

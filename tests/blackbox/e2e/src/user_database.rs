@@ -4,7 +4,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
 use sqlx::{ConnectOptions, Connection, Executor, MySqlConnection, PgConnection, Row, SqliteConnection};
 use tempfile::TempDir;
 use tenure_fence::install;
-use tenure_harness::{MariaDb, Postgres};
+use tenure_harness::{MariaDb, MySql, Postgres};
 
 use crate::Store;
 
@@ -31,6 +31,7 @@ impl UserDatabase {
         let (url, folder) = match store {
             Store::Postgres => (Postgres::shared().await?.create_database().await?, None),
             Store::MariaDb => (MariaDb::shared().await?.create_database().await?, None),
+            Store::MySql => (MySql::shared().await?.create_database().await?, None),
             Store::Sqlite => {
                 let folder = tempfile::tempdir()?;
                 let file = folder.path().join("work.db");
@@ -52,7 +53,7 @@ impl UserDatabase {
                 connection.execute(TABLE).await?;
                 connection.execute(ROW).await?;
             }
-            Store::MariaDb => {
+            Store::MariaDb | Store::MySql => {
                 let mut connection = MySqlConnection::connect(&self.url).await?;
                 install(&mut connection).await?;
                 connection.execute(TABLE).await?;
@@ -81,7 +82,9 @@ impl UserDatabase {
     pub async fn counter(&self) -> anyhow::Result<i64> {
         Ok(match self.store {
             Store::Postgres => PgConnection::connect(&self.url).await?.fetch_one(VALUE).await?.try_get(0)?,
-            Store::MariaDb => MySqlConnection::connect(&self.url).await?.fetch_one(VALUE).await?.try_get(0)?,
+            Store::MariaDb | Store::MySql => {
+                MySqlConnection::connect(&self.url).await?.fetch_one(VALUE).await?.try_get(0)?
+            }
             Store::Sqlite => SqliteConnection::connect(&self.url).await?.fetch_one(VALUE).await?.try_get(0)?,
         })
     }

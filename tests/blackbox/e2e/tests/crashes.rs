@@ -7,9 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tenure_e2e::{Calls, Store, on_every_store};
-use tenure_harness::{MariaDb, Postgres, Tenured, TenuredOptions, wait_until};
+use tenure_harness::{
+    Flavour, MariaDbPrograms, MySql, MySqlPrograms, MySqlServer, Postgres, Tenured, TenuredOptions, wait_until,
+};
 use tenure_proto::v1::ListLocksRequest;
 use tokio::task::JoinHandle;
+use tonic::Code;
 
 on_every_store!(killed_server_loses_nothing);
 
@@ -23,6 +26,9 @@ const GRANTS: usize = 25;
 
 /// The pause between two attempts of a worker whose server is down.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// The timeout of every wait.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The locks of one worker with their tokens.
 type Held = BTreeMap<String, u64>;
@@ -100,8 +106,7 @@ impl Load {
     /// Waits until every worker has been granted more.
     async fn makes_progress(&self) {
         let before: Vec<usize> = self.workers.iter().map(|worker| worker.held().len()).collect();
-        let limit = Duration::from_secs(60);
-        wait_until(limit, "all workers are granted locks", async || {
+        wait_until(PATIENCE, "all workers are granted locks", async || {
             let stuck = self.workers.iter().zip(&before).any(|(worker, before)| worker.held().len() < before + GRANTS);
             assert!(!self.workers.iter().any(|worker| worker.task.is_finished()), "a worker has failed");
             !stuck
@@ -180,14 +185,49 @@ async fn killed_postgres_loses_nothing() {
     .await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn killed_mariadb_loses_nothing() {
-    let mut mariadb = MariaDb::start().await.unwrap();
-    let url = mariadb.create_database().await.unwrap();
+async fn killed_database_loses_nothing<F: Flavour>() {
+    let mut database = MySqlServer::<F>::start().await.unwrap();
+    let url = database.create_database().await.unwrap();
     let server = Tenured::start(&TenuredOptions::store(url)).await.unwrap();
     restarts_lose_nothing(&server.url(), async || {
-        mariadb.kill().await.unwrap();
-        mariadb.start_again().await.unwrap();
+        database.kill().await.unwrap();
+        database.start_again().await.unwrap();
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_mariadb_loses_nothing() {
+    killed_database_loses_nothing::<MariaDbPrograms>().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_mysql_loses_nothing() {
+    killed_database_loses_nothing::<MySqlPrograms>().await;
+}
+
+/// A primary that becomes a secondary: changes fail with the reason, a server that starts waits, and both continue when
+/// it is a primary again.
+#[tokio::test(flavor = "multi_thread")]
+async fn read_only_mysql_is_waited_for() {
+    let mysql = MySql::start().await.unwrap();
+    let options = TenuredOptions::store(mysql.create_database().await.unwrap());
+    let (server, mut late) = (Tenured::start(&options).await.unwrap(), Tenured::prepare(&options).unwrap());
+    let calls = Calls::connect(&server.url()).await.unwrap();
+    let held = calls.try_lock("held", "holder", TTL).await.unwrap().claim.unwrap();
+    mysql.execute("SET GLOBAL super_read_only = 1").await.unwrap();
+    let rejected = calls.try_lock("wanted", "holder", TTL).await.unwrap_err();
+    assert_eq!(rejected.code(), Code::Unavailable, "{rejected}");
+    late.start_unready().await.unwrap();
+    let reason = async |server: &Tenured| {
+        std::fs::read_to_string(server.log_file()).is_ok_and(|log| log.contains("the database rejects writes"))
+    };
+    wait_until(PATIENCE, "both servers log why", async || reason(&server).await && reason(&late).await).await;
+    mysql.execute("SET GLOBAL super_read_only = 0, GLOBAL read_only = 0").await.unwrap();
+    let ready = async |server: &Tenured| server.status("/readyz").await == Some(200);
+    wait_until(PATIENCE, "both servers are ready", async || ready(&server).await && ready(&late).await).await;
+    let wanted = calls.try_lock("wanted", "holder", TTL).await.unwrap().claim.unwrap();
+    assert!(wanted.token > held.token);
+    let calls = Calls::connect(&late.url()).await.unwrap();
+    assert_eq!(calls.lock("held").await.unwrap().holders[0].token, held.token);
 }

@@ -201,6 +201,11 @@ async fn leader_survives_the_kill_of_one_of_two_servers_on_mariadb() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn leader_survives_the_kill_of_one_of_two_servers_on_mysql() {
+    leader_survives_the_loss_of_one_of_two_servers(Store::MySql, true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn leader_survives_the_drain_of_one_of_two_servers_on_postgres() {
     leader_survives_the_loss_of_one_of_two_servers(Store::Postgres, false).await;
 }

@@ -125,7 +125,9 @@ async fn drop_history(store: Store, url: &str) {
     const SQL: &str = "DELETE FROM batches WHERE revision < (SELECT revision FROM row_heads)";
     let dropped = match store {
         Store::Postgres => PgConnection::connect(url).await.unwrap().execute(SQL).await.unwrap().rows_affected(),
-        Store::MariaDb => MySqlConnection::connect(url).await.unwrap().execute(SQL).await.unwrap().rows_affected(),
+        Store::MariaDb | Store::MySql => {
+            MySqlConnection::connect(url).await.unwrap().execute(SQL).await.unwrap().rows_affected()
+        }
         Store::Sqlite => SqliteConnection::connect(url).await.unwrap().execute(SQL).await.unwrap().rows_affected(),
     };
     assert!(dropped > 0);

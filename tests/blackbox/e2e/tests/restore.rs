@@ -1,12 +1,15 @@
 //! Tests that no token is granted twice after a restore from an older backup.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use tempfile::{TempDir, tempdir};
 use tenure_e2e::Calls;
-use tenure_harness::{MariaDb, Postgres, Tenured, TenuredOptions, built, find};
+use tenure_harness::{
+    Client, Flavour, MariaDbPrograms, MySqlPrograms, MySqlServer, Postgres, Tenured, TenuredOptions, built, find,
+};
 use tenure_proto::v1::AcquireRequest;
 use tokio::task::spawn_blocking;
 
@@ -17,7 +20,7 @@ const AFTER: usize = 5;
 
 /// Runs a program to its end.
 async fn run(mut command: Command) -> Output {
-    spawn_blocking(move || command.stdin(Stdio::null()).output().unwrap()).await.unwrap()
+    spawn_blocking(move || command.output().unwrap()).await.unwrap()
 }
 
 /// Runs a shell command with this environment, and returns its output.
@@ -120,28 +123,39 @@ async fn restored_postgres_dump_repeats_no_token() {
     server.start_again().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn restored_mariadb_dump_repeats_no_token() {
-    let mariadb = MariaDb::start().await.unwrap();
-    let store = mariadb.create_database().await.unwrap();
-    let [dump, client] =
-        ["mariadb-dump", "mariadb"].map(|name| find(name, "mariadb-client").unwrap().display().to_string());
+async fn restored_dump_repeats_no_token<F: Flavour>() {
+    let database = MySqlServer::<F>::start().await.unwrap();
+    let store = database.create_database().await.unwrap();
     let folder = tempdir().unwrap();
     let file = folder.path().join("dump.sql").display().to_string();
-    let (port, name) = (mariadb.port().to_string(), store.rsplit('/').next().unwrap());
-    let environment = [("DUMP", dump.as_str()), ("CLIENT", &client), ("FILE", &file), ("PORT", &port), ("NAME", name)];
-    let how = "--no-defaults --protocol=tcp --skip-ssl --host=127.0.0.1 --port=\"$PORT\" --user=root";
+    let (port, name) = (format!("--port={}", database.port()), store.rsplit('/').next().unwrap());
+    let client = async |client: Client, arguments: &[&str], input: Stdio| {
+        let mut command = F::client(client).unwrap();
+        command.args(["--protocol=tcp", "--host=127.0.0.1", &port, "--user=root"]).args(arguments).stdin(input);
+        let output = run(command).await;
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
     let mut server = GrantingServer::start(&store).await;
     // The creation time of a table has a resolution of one second.
-    let now = shell(&format!("\"$CLIENT\" {how} -Ne 'SELECT UNIX_TIMESTAMP()'"), &environment).await;
-    shell(&format!(r#""$DUMP" {how} --single-transaction --result-file="$FILE" "$NAME""#), &environment).await;
+    let now = client(Client::Statements, &["-Ne", "SELECT UNIX_TIMESTAMP()"], Stdio::null()).await;
+    client(Client::Dump, &["--single-transaction", &format!("--result-file={file}"), name], Stdio::null()).await;
     server.make_changes().await;
     server.process.stop().await.unwrap();
-    let next = "SELECT SLEEP(GREATEST(0, $NOW + 1.1 - UNIX_TIMESTAMP(NOW(6))))";
-    let environment = [&environment[..], &[("NOW", now.trim())]].concat();
-    shell(&format!("\"$CLIENT\" {how} -Ne \"{next}\""), &environment).await;
-    shell(&format!(r#""$CLIENT" {how} "$NAME" < "$FILE""#), &environment).await;
+    let next = format!("SELECT SLEEP(GREATEST(0, {} + 1.1 - UNIX_TIMESTAMP(NOW(6))))", now.trim());
+    client(Client::Statements, &["-Ne", &next], Stdio::null()).await;
+    client(Client::Statements, &[name], File::open(&file).unwrap().into()).await;
     server.start_again().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn restored_mariadb_dump_repeats_no_token() {
+    restored_dump_repeats_no_token::<MariaDbPrograms>().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn restored_mysql_dump_repeats_no_token() {
+    restored_dump_repeats_no_token::<MySqlPrograms>().await;
 }
 
 /// A SQLite file in a folder of its own.

@@ -117,7 +117,7 @@ async fn server_works_through_a_pooler_in_transaction_mode() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn migrations_can_be_run_by_hand() {
-    for store in [Store::Sqlite, Store::Postgres, Store::MariaDb] {
+    for store in [Store::Sqlite, Store::Postgres, Store::MariaDb, Store::MySql] {
         let folder = tempfile::tempdir().unwrap();
         let file = format!("sqlite:{}/by-hand.db", folder.path().display());
         let url = store.fresh().await.unwrap().store_url.unwrap_or(file);

@@ -8,7 +8,8 @@ use rustix::process::Signal;
 use sqlx::{MySqlConnection, Row};
 
 use crate::folder::Folder;
-use crate::mariadb::{MariaDb, connect};
+use crate::mariadb::MariaDb;
+use crate::mysql_server::connect;
 use crate::wait::{holds_within, wait_until};
 use crate::{port, program};
 

@@ -1,169 +1,49 @@
 //! A throw-away MariaDB.
 
-use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
-use anyhow::Context;
-use rustix::process::Signal;
-use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
-use sqlx::{ConnectOptions, Connection, MySqlConnection};
 use tokio::sync::OnceCell;
 
-use crate::database::DatabaseOptions;
-use crate::folder::{Folder, create_for};
-use crate::postgres::run;
-use crate::process::{Process, run_as, runs_as_process};
-use crate::program::User;
-use crate::{port, program};
+use crate::mysql_server::{Client, Flavour, MySqlServer};
+use crate::program;
 
-/// Settings of all instances.
+/// MariaDB's settings.
 const SETTINGS: [&str; 2] = ["--skip-name-resolve", "--innodb-log-file-size=16M"];
 
-/// The limit of one attempt to connect.
-const CONNECT: Duration = Duration::from_secs(5);
-
 /// A MariaDB with default settings (so commits are durable), on 127.0.0.1, whose `root` needs no password.
+pub type MariaDb = MySqlServer<MariaDbPrograms>;
+
+/// MariaDB's programs, as installed.
 #[derive(Debug)]
-pub struct MariaDb {
-    process: Process,
-    port: u16,
-    databases: AtomicU32,
-}
+pub struct MariaDbPrograms;
 
-runs_as_process!(MariaDb);
+impl Flavour for MariaDbPrograms {
+    const NAME: &'static str = "MariaDB";
 
-impl MariaDb {
-    /// The instance that all tests of this process share. Started on first use.
-    ///
-    /// # Errors
-    /// As of [`MariaDb::start`].
-    pub async fn shared() -> anyhow::Result<&'static Self> {
+    fn shared() -> &'static OnceCell<MariaDb> {
         static SHARED: OnceCell<MariaDb> = OnceCell::const_new();
-        SHARED.get_or_try_init(Self::start).await
+        &SHARED
     }
 
-    /// Starts one, and waits until it answers.
-    ///
-    /// # Errors
-    /// If MariaDB is not installed or does not start; with the end of its log.
-    pub async fn start() -> anyhow::Result<Self> {
-        Self::start_with(&[]).await
+    fn server(common: &[String]) -> anyhow::Result<Command> {
+        let mut server = Command::new(program::find("mariadbd", "mariadb-server")?);
+        server.args(common).args(SETTINGS);
+        Ok(server)
     }
 
-    /// Starts one with options, such as `--innodb-flush-log-at-trx-commit=2`.
-    ///
-    /// # Errors
-    /// As of [`MariaDb::start`].
-    pub async fn start_with(options: &[&str]) -> anyhow::Result<Self> {
-        Self::start_with_options(&DatabaseOptions::settings(options)).await
+    fn client(client: Client) -> anyhow::Result<Command> {
+        let name = match client {
+            Client::Statements => "mariadb",
+            Client::Dump => "mariadb-dump",
+        };
+        let mut client = Command::new(program::find(name, "mariadb-client")?);
+        client.arg("--no-defaults");
+        Ok(client)
     }
 
-    /// Starts one with these options.
-    ///
-    /// # Errors
-    /// As of [`MariaDb::start`].
-    pub async fn start_with_options(options: &DatabaseOptions) -> anyhow::Result<Self> {
-        let user = program::user_if_root("mysql")?;
-        let folder = Folder::create_in(&options.parent(), user, Signal::TERM)?;
-        let data = folder.path().join("data");
-        initialize(&folder, &data, user).await?;
-        Self::serve(folder, &data, port::free()?, user, options).await
+    fn initializer(common: &[String], _: &[String]) -> anyhow::Result<Command> {
+        let mut install = Command::new(program::find("mariadb-install-db", "mariadb-server")?);
+        install.args(common).args(["--auth-root-authentication-method=normal", "--skip-test-db"]).args(SETTINGS);
+        Ok(install)
     }
-
-    /// Starts one on this port with its data in this folder, which is initialized if it does not exist.
-    ///
-    /// # Errors
-    /// As of [`MariaDb::start`].
-    pub async fn start_in(data: &Path, port: u16, options: &[&str]) -> anyhow::Result<Self> {
-        let user = program::user_if_root("mysql")?;
-        let folder = Folder::create(user, Signal::TERM)?;
-        if !data.exists() {
-            create_for(data, user)?;
-            initialize(&folder, data, user).await?;
-        }
-        Self::serve(folder, data, port, user, &DatabaseOptions::settings(options)).await
-    }
-
-    async fn serve(
-        folder: Folder,
-        data: &Path,
-        port: u16,
-        user: Option<User>,
-        options: &DatabaseOptions,
-    ) -> anyhow::Result<Self> {
-        let mut command = Command::new(program::find("mariadbd", "mariadb-server")?);
-        command.args(common_arguments(&folder, data)).args(["--bind-address=127.0.0.1", &format!("--port={port}")]);
-        command.args(["--socket=socket", "--pid-file=pid"]).args(SETTINGS);
-        command.args(&options.settings).envs(options.environment.iter().cloned());
-        let process = Process::new("MariaDB", command, folder, user, Signal::TERM);
-        let mut mariadb = Self { process, port, databases: AtomicU32::new(0) };
-        mariadb.start_again().await?;
-        Ok(mariadb)
-    }
-
-    /// The port of 127.0.0.1 that it listens on, also while it is stopped.
-    #[must_use]
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// The URL of a database in it, whether that exists or not.
-    #[must_use]
-    pub fn url(&self, database: &str) -> String {
-        format!("mysql://root@127.0.0.1:{}/{database}", self.port)
-    }
-
-    /// Creates a database for a test, and returns its URL.
-    ///
-    /// # Errors
-    /// If MariaDB refuses or is not running.
-    pub async fn create_database(&self) -> anyhow::Result<String> {
-        let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
-        self.execute(&format!("CREATE DATABASE {name}")).await?;
-        Ok(self.url(&name))
-    }
-
-    /// Executes statements as `root`, without a database.
-    ///
-    /// # Errors
-    /// If MariaDB rejects them or is not running.
-    pub async fn execute(&self, sql: &str) -> anyhow::Result<()> {
-        let mut connection = connect(self.port).await?;
-        sqlx::raw_sql(sql).execute(&mut connection).await.with_context(|| sql.to_string())?;
-        connection.close().await?;
-        Ok(())
-    }
-
-    /// Restarts it on the same port with the same data, and waits until it answers.
-    ///
-    /// # Errors
-    /// If it is running already or does not start; with the end of its log.
-    pub async fn start_again(&mut self) -> anyhow::Result<()> {
-        let port = self.port;
-        self.process.start(async || connect(port).await.is_ok()).await
-    }
-}
-
-/// Initializes the data of an instance.
-async fn initialize(folder: &Folder, data: &Path, user: Option<User>) -> anyhow::Result<()> {
-    let mut install = Command::new(program::find("mariadb-install-db", "mariadb-server")?);
-    install.args(common_arguments(folder, data)).args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
-    install.args(SETTINGS).current_dir(folder.path());
-    run_as(&mut install, user);
-    run(install).await
-}
-
-/// The arguments common to all of MariaDB's programs. --no-defaults has to come first.
-fn common_arguments(folder: &Folder, data: &Path) -> [String; 3] {
-    // MariaDB deletes the temporary tables of other instances that it finds when it starts.
-    let temporary = folder.path().display();
-    ["--no-defaults".to_owned(), format!("--datadir={}", data.display()), format!("--tmpdir={temporary}")]
-}
-
-pub(crate) async fn connect(port: u16) -> anyhow::Result<MySqlConnection> {
-    let options =
-        MySqlConnectOptions::new().host("127.0.0.1").port(port).username("root").ssl_mode(MySqlSslMode::Disabled);
-    Ok(tokio::time::timeout(CONNECT, options.connect()).await??)
 }

@@ -194,8 +194,8 @@ impl Drop for Process {
 
 /// Gives a server the methods of its process.
 macro_rules! runs_as_process {
-    ($server:ty) => {
-        impl std::ops::Deref for $server {
+    ($server:ty $(, $parameter:ident)?) => {
+        impl$(<$parameter>)? std::ops::Deref for $server {
             type Target = crate::process::Process;
 
             fn deref(&self) -> &Self::Target {
@@ -203,7 +203,7 @@ macro_rules! runs_as_process {
             }
         }
 
-        impl std::ops::DerefMut for $server {
+        impl$(<$parameter>)? std::ops::DerefMut for $server {
             fn deref_mut(&mut self) -> &mut Self::Target {
                 &mut self.process
             }

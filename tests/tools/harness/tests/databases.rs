@@ -1,10 +1,12 @@
 //! The guarantees of the harness: databases start, keep their data after a kill, freeze, and leave nothing behind.
 
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use tenure_harness::{MariaDb, PgBouncer, Postgres, Served, wait_until};
+use tenure_harness::{Flavour, MariaDbPrograms, MySqlPrograms, MySqlServer, PgBouncer, Postgres, Served, wait_until};
 
 use sqlx::{Connection, MySqlConnection, PgConnection};
 
@@ -38,18 +40,27 @@ async fn postgres_freezes_and_keeps_its_connections() {
     answer.await.unwrap();
 }
 
-#[tokio::test]
-async fn mariadb_keeps_its_data_after_a_kill() {
-    let mut mariadb = MariaDb::start().await.unwrap();
-    let url = mariadb.create_database().await.unwrap();
+async fn keeps_its_data_after_a_kill<F: Flavour>() {
+    let mut server = MySqlServer::<F>::start().await.unwrap();
+    let url = server.create_database().await.unwrap();
     let mut connection = MySqlConnection::connect(&url).await.unwrap();
     sqlx::raw_sql("CREATE TABLE kept (x int); INSERT INTO kept VALUES (7)").execute(&mut connection).await.unwrap();
-    mariadb.kill().await.unwrap();
+    server.kill().await.unwrap();
     assert!(MySqlConnection::connect(&url).await.is_err());
-    mariadb.start_again().await.unwrap();
+    server.start_again().await.unwrap();
     let mut connection = MySqlConnection::connect(&url).await.unwrap();
     let kept: i32 = sqlx::query_scalar("SELECT x FROM kept").fetch_one(&mut connection).await.unwrap();
     assert_eq!(kept, 7);
+}
+
+#[tokio::test]
+async fn mariadb_keeps_its_data_after_a_kill() {
+    keeps_its_data_after_a_kill::<MariaDbPrograms>().await;
+}
+
+#[tokio::test]
+async fn mysql_keeps_its_data_after_a_kill() {
+    keeps_its_data_after_a_kill::<MySqlPrograms>().await;
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! The databases and peers that the tests and the bench start, their command lines, and the tools of the other
 //! languages.
 
+mod mysql;
+
 use std::fs;
 
 use anyhow::{Context, bail};
@@ -59,8 +61,13 @@ apt-get update
 apt-get install -y --no-install-recommends "$@"
 "#;
 
-/// Installs missing packages, where that is possible.
+/// Installs missing packages, where that is possible, and unpacks those that are not to be installed.
 pub fn provide() -> anyhow::Result<()> {
+    install()?;
+    mysql::provide()
+}
+
+fn install() -> anyhow::Result<()> {
     let missing = missing();
     if missing.is_empty() {
         println!("all packages are installed");

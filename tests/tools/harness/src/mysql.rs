@@ -1,0 +1,84 @@
+//! A throw-away MySQL.
+
+use std::env::consts::ARCH;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context;
+use tokio::sync::OnceCell;
+
+use crate::mysql_server::{Client, Flavour, MySqlServer};
+
+/// The folder of its programs in this tree.
+const FOLDER: &str = "target/tools/mysql-9.7";
+
+/// A MySQL with default settings (so commits are durable), on 127.0.0.1, whose `root` needs no password.
+pub type MySql = MySqlServer<MySqlPrograms>;
+
+/// MySQL's programs, as unpacked by `cargo xtask test --only packages`.
+#[derive(Debug)]
+pub struct MySqlPrograms;
+
+impl Flavour for MySqlPrograms {
+    const NAME: &'static str = "MySQL";
+
+    fn shared() -> &'static OnceCell<MySql> {
+        static SHARED: OnceCell<MySql> = OnceCell::const_new();
+        &SHARED
+    }
+
+    fn server(common: &[String]) -> anyhow::Result<Command> {
+        let mut server = command("mysqld")?;
+        server.args(common);
+        for (option, place) in [
+            ("lc-messages-dir", "share/mysql"),
+            ("character-sets-dir", "share/mysql/charsets"),
+            ("plugin-dir", "lib/mysql/plugin"),
+        ] {
+            server.arg(format!("--{option}={}", folder().join("usr").join(place).display()));
+        }
+        // The X protocol has a port of its own; the default of the other is a folder that only an installation makes.
+        server.args(["--mysqlx=OFF", "--secure-file-priv=NULL"]);
+        Ok(server)
+    }
+
+    fn client(client: Client) -> anyhow::Result<Command> {
+        let (name, options): (_, &[&str]) = match client {
+            Client::Statements => ("mysql", &[]),
+            // A server that gets its own dump back has these transactions.
+            Client::Dump => ("mysqldump", &["--set-gtid-purged=OFF"]),
+        };
+        let mut client = command(name)?;
+        client.arg("--no-defaults").args(options);
+        Ok(client)
+    }
+
+    fn initializer(common: &[String], settings: &[String]) -> anyhow::Result<Command> {
+        let mut server = Self::server(common)?;
+        // Some settings cannot be changed later, such as lower_case_table_names.
+        server.arg("--initialize-insecure").args(settings);
+        Ok(server)
+    }
+}
+
+fn folder() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.ancestors().nth(3).unwrap_or(manifest).join(FOLDER)
+}
+
+/// A program, which the folder's own loader runs with the folder's libraries.
+fn command(name: &str) -> anyhow::Result<Command> {
+    let folder = folder();
+    let libraries = folder.join(format!("usr/lib/{ARCH}-linux-gnu"));
+    let mut files = fs::read_dir(&libraries).into_iter().flatten().flatten();
+    let loader = files.find(|file| file.file_name().to_string_lossy().starts_with("ld-linux-"));
+    let loader =
+        loader.with_context(|| format!("there is no MySQL in {FOLDER}: `cargo xtask test --only packages` gets it"))?;
+    let mut programs = ["usr/sbin", "usr/bin"].map(|place| folder.join(place).join(name)).into_iter();
+    let program = programs.find(|program| program.is_file());
+    let mut command = Command::new(loader.path());
+    command.arg("--library-path").arg(libraries);
+    command.arg(program.with_context(|| format!("there is no {name} in {FOLDER}"))?);
+    Ok(command)
+}
