@@ -3,6 +3,8 @@
 //! [`conformance!`] generates a test of each behaviour, given an expression that creates a [`Subject`].
 
 pub mod append;
+#[cfg(test)]
+mod encoding;
 pub mod history;
 pub mod identity;
 mod model;

@@ -19,6 +19,7 @@ pub struct MariaDbPrograms;
 
 impl Flavour for MariaDbPrograms {
     const NAME: &'static str = "MariaDB";
+    const USER: Option<&'static str> = Some("mysql");
 
     fn shared() -> &'static OnceCell<MariaDb> {
         static SHARED: OnceCell<MariaDb> = OnceCell::const_new();

@@ -22,6 +22,8 @@ pub struct MySqlPrograms;
 
 impl Flavour for MySqlPrograms {
     const NAME: &'static str = "MySQL";
+    // Its programs are in this tree, which other users may not be allowed to read.
+    const USER: Option<&'static str> = None;
 
     fn shared() -> &'static OnceCell<MySql> {
         static SHARED: OnceCell<MySql> = OnceCell::const_new();
@@ -40,6 +42,10 @@ impl Flavour for MySqlPrograms {
         }
         // The X protocol has a port of its own; the default of the other is a folder that only an installation makes.
         server.args(["--mysqlx=OFF", "--secure-file-priv=NULL"]);
+        if rustix::process::geteuid().is_root() {
+            // It does not run as root unless that is said.
+            server.arg("--user=root");
+        }
         Ok(server)
     }
 

@@ -40,6 +40,9 @@ pub trait Flavour: Debug + Send + Sync + Sized + 'static {
     /// The instance that all tests of this process share.
     fn shared() -> &'static OnceCell<MySqlServer<Self>>;
 
+    /// The user that it runs as where the tests run as root. `None`: it runs as root, too.
+    const USER: Option<&'static str>;
+
     /// The server.
     ///
     /// # Errors
@@ -100,7 +103,7 @@ impl<F: Flavour> MySqlServer<F> {
     /// # Errors
     /// As of [`MySqlServer::start`].
     pub async fn start_with_options(options: &DatabaseOptions) -> anyhow::Result<Self> {
-        let user = program::user_if_root("mysql")?;
+        let user = user::<F>()?;
         let folder = Folder::create_in(&options.parent(), user, Signal::TERM)?;
         let data = folder.path().join("data");
         initialize::<F>(&folder, &data, user, &options.settings).await?;
@@ -112,7 +115,7 @@ impl<F: Flavour> MySqlServer<F> {
     /// # Errors
     /// As of [`MySqlServer::start`].
     pub async fn start_in(data: &Path, port: u16, options: &[&str]) -> anyhow::Result<Self> {
-        let user = program::user_if_root("mysql")?;
+        let user = user::<F>()?;
         let folder = Folder::create(user, Signal::TERM)?;
         let options = DatabaseOptions::settings(options);
         if !data.exists() {
@@ -179,6 +182,10 @@ impl<F: Flavour> MySqlServer<F> {
         let port = self.port;
         self.process.start(async || connect(port).await.is_ok()).await
     }
+}
+
+fn user<F: Flavour>() -> anyhow::Result<Option<User>> {
+    F::USER.map_or(Ok(None), program::user_if_root)
 }
 
 /// Initializes the data of an instance.
