@@ -40,7 +40,7 @@ pub(super) fn go(making: &Making) -> anyhow::Result<()> {
         let (version, folder) = (format!("v{}", making.version), making.tree.join(folder));
         let at = into.join(module).join("@v");
         write(&at.join("list"), format!("{version}\n"))?;
-        let info = serde_json::json!({ "Version": version, "Time": "2026-01-01T00:00:00Z" });
+        let info = serde_json::json!({ "Version": version, "Time": making.time });
         write(&at.join(format!("{version}.info")), info.to_string())?;
         fs::copy(folder.join("go.mod"), at.join(format!("{version}.mod")))?;
         // By the library of Go's own commands: what belongs to a module, and how it is packed, is theirs to say.
@@ -58,7 +58,7 @@ pub(super) fn python(making: &Making) -> anyhow::Result<()> {
     let into = making.folder("python")?;
     let mut build = program(home.join("bin/python"));
     build.args(["-m", "build", "--no-isolation", "--outdir"]).args([&into, &making.tree.join("clients/python")]);
-    build.env("SOURCE_DATE_EPOCH", "1767225600").run()?;
+    build.env("SOURCE_DATE_EPOCH", &making.epoch).run()?;
     let mut check = program(home.join("bin/twine"));
     check.args(["check", "--strict"]);
     for file in fs::read_dir(&into)? {

@@ -43,7 +43,7 @@ pub(super) fn make(making: &Making) -> anyhow::Result<()> {
     }
     let file = making.folder("programs")?.join(format!("tenure_{version}_{architecture}.deb"));
     let mut pack = program("dpkg-deb");
-    pack.env("SOURCE_DATE_EPOCH", "0");
+    pack.env("SOURCE_DATE_EPOCH", &making.epoch);
     pack.args(["--root-owner-group", "--build"]).args([&folder, &file]).run()?;
     Ok(fs::remove_dir_all(folder)?)
 }

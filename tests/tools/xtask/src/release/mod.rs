@@ -48,6 +48,10 @@ struct Making {
     version: String,
     /// The commit that it is made of.
     commit: String,
+    /// The time of the commit, in seconds since 1970: that of all files which have to have one.
+    epoch: String,
+    /// The same, by RFC 3339.
+    time: String,
     /// What is released.
     into: PathBuf,
     /// The files of the commit, where packages are made.
@@ -86,7 +90,8 @@ pub fn make(options: &Release) -> anyhow::Result<()> {
         }
     }
     println!("\n{}", making.into.display());
-    run.finish()
+    run.finish()?;
+    Ok(fs::remove_dir_all(&making.tree)?)
 }
 
 impl Making {
@@ -95,13 +100,15 @@ impl Making {
         let changed = git(&["status", "--porcelain"])?;
         ensure!(changed.is_empty(), "what is released is what is committed, but these files are not:\n{changed}");
         let commit = git(&["rev-parse", "HEAD"])?;
+        let epoch = git(&["log", "-1", "--format=%ct"])?;
+        let time = program("date").args(["--utc", "--date", &format!("@{epoch}"), "+%Y-%m-%dT%H:%M:%SZ"]).output()?;
         let into = root().join(format!("target/release-{version}"));
         let tree = into.join("tree");
         if into.exists() {
             fs::remove_dir_all(&into).with_context(|| into.display().to_string())?;
         }
         fs::create_dir_all(&tree)?;
-        let making = Self { version, commit, into, tree };
+        let making = Self { version, commit, epoch, time: time.trim().to_owned(), into, tree };
         making.notes()?;
         let files = making.into.join("tree.tar");
         program("git").args(["archive", "--output"]).args([&files]).args(["HEAD"]).run()?;

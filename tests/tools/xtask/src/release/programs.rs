@@ -19,7 +19,7 @@ pub(super) fn make(making: &Making) -> anyhow::Result<()> {
     let platform = platform()?;
     let mut build =
         cargo(&["build", "--locked", "--release", "--package", "tenure-server", "--package", "tenure-cli", "--bins"]);
-    // No path of the machine that builds is in the programs: another build of the same commit has the same bytes.
+    // No path of the machine that builds is in the programs.
     let places = [(root(), "/tenure"), (cargo_home()?, "/cargo")];
     let remapped =
         |option: &str| places.each_ref().map(|(from, to)| format!("{option}={}={to}", from.display())).join(" ");
