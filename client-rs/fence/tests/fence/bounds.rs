@@ -2,12 +2,12 @@
 
 use sqlx::Sqlite;
 use tenure_fence::{FenceError, check, raise};
-use tenure_harness::{Flavour, MySqlServer, Postgres};
+use tenure_harness::{Flavour, MySqlServer, Postgres, on_mariadb_and_mysql};
 
-use crate::lab::{Database, Lab, NAME, in_every_database, in_mariadb_and_mysql};
+use crate::lab::{Database, Lab, NAME, on_every_database};
 
-in_every_database!(the_library_knows_the_bounds, the_greatest_are_taken, a_database_without_it_says_so);
-in_mariadb_and_mysql!(nonsense_is_refused);
+on_every_database!(the_library_knows_the_bounds, the_greatest_are_taken, a_database_without_it_says_so);
+on_mariadb_and_mysql!(nonsense_is_refused);
 
 async fn the_library_knows_the_bounds<DB: Lab>() {
     let database = Database::<DB>::fresh().await;

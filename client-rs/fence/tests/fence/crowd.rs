@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures::future::join_all;
 use sqlx::{Connection, Sqlite};
 use tenure_fence::{FenceError, check, raise};
-use tenure_harness::{Flavour, MySqlServer, Postgres};
+use tenure_harness::{Flavour, MySqlServer, Postgres, on_mariadb_and_mysql};
 use tokio::sync::Barrier;
 
-use crate::lab::{Database, Lab, NAME, add, in_every_database, in_mariadb_and_mysql};
+use crate::lab::{Database, Lab, NAME, add, on_every_database};
 
-in_every_database!(first_uses_do_not_collide, a_crowd_gets_in_sooner_or_later, checks_do_not_collide_after_a_raise);
-in_mariadb_and_mysql!(what_is_committed_has_rising_tokens_in_order);
+on_every_database!(first_uses_do_not_collide, a_crowd_gets_in_sooner_or_later, checks_do_not_collide_after_a_raise);
+on_mariadb_and_mysql!(what_is_committed_has_rising_tokens_in_order);
 
 const CROWD: usize = 8;
 

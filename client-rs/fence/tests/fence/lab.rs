@@ -216,47 +216,29 @@ impl Lab for Sqlite {
 }
 
 /// Generates a test of each scenario (generic over a [`Lab`]) for each kind of database.
-macro_rules! in_every_database {
+macro_rules! on_every_database {
     ($($scenario:ident),+ $(,)?) => {
         $(mod $scenario {
             #[tokio::test]
-            async fn in_postgres() {
+            async fn on_postgres() {
                 super::$scenario::<tenure_harness::Postgres>().await;
             }
 
             #[tokio::test]
-            async fn in_mariadb() {
+            async fn on_mariadb() {
                 super::$scenario::<tenure_harness::MariaDb>().await;
             }
 
             #[tokio::test]
-            async fn in_mysql() {
+            async fn on_mysql() {
                 super::$scenario::<tenure_harness::MySql>().await;
             }
 
             #[tokio::test]
-            async fn in_sqlite() {
+            async fn on_sqlite() {
                 super::$scenario::<sqlx::Sqlite>().await;
             }
         })+
     };
 }
-pub(crate) use in_every_database;
-
-/// Generates a test of each scenario (generic over a `Flavour`) for MariaDB and MySQL.
-macro_rules! in_mariadb_and_mysql {
-    ($($scenario:ident),+ $(,)?) => {
-        $(mod $scenario {
-            #[tokio::test]
-            async fn in_mariadb() {
-                super::$scenario::<tenure_harness::MariaDbPrograms>().await;
-            }
-
-            #[tokio::test]
-            async fn in_mysql() {
-                super::$scenario::<tenure_harness::MySqlPrograms>().await;
-            }
-        })+
-    };
-}
-pub(crate) use in_mariadb_and_mysql;
+pub(crate) use on_every_database;

@@ -2,12 +2,12 @@
 
 use sqlx::Connection;
 use tenure_fence::{FenceError, check, raise};
-use tenure_harness::{Flavour, MySqlServer, Postgres};
+use tenure_harness::{Flavour, MySqlServer, Postgres, on_mariadb_and_mysql};
 use tokio::join;
 
-use crate::lab::{Database, Lab, NAME, add, in_every_database, in_mariadb_and_mysql, read, refused_for};
+use crate::lab::{Database, Lab, NAME, add, on_every_database, read, refused_for};
 
-in_every_database!(
+on_every_database!(
     an_older_token_is_refused,
     a_newer_token_waits_for_the_older_one_and_sees_its_work,
     a_newer_token_waits_for_the_first_one_ever,
@@ -15,7 +15,7 @@ in_every_database!(
     what_was_rolled_back_raises_nothing,
     names_are_apart,
 );
-in_mariadb_and_mysql!(the_same_token_is_let_in_in_parallel, latecomers_queue);
+on_mariadb_and_mysql!(the_same_token_is_let_in_in_parallel, latecomers_queue);
 
 async fn an_older_token_is_refused<DB: Lab>() {
     let database = Database::<DB>::fresh().await;

@@ -2,12 +2,12 @@
 
 use sqlx::{Connection, PgConnection, Sqlite};
 use tenure_fence::{FenceError, check, install, raise};
-use tenure_harness::{Flavour, MySql, MySqlServer, PgBouncer, Postgres};
+use tenure_harness::{Flavour, MySql, MySqlServer, PgBouncer, Postgres, on_mariadb_and_mysql};
 
-use crate::lab::{Database, Lab, NAME, add, in_every_database, in_mariadb_and_mysql, read, refused_for};
+use crate::lab::{Database, Lab, NAME, add, on_every_database, read, refused_for};
 
-in_every_database!(installing_again_keeps_the_tokens, what_uninstalls_it_leaves_nothing);
-in_mariadb_and_mysql!(a_wait_ends, names_are_compared_in_utf8, there_is_a_way_without_the_procedure);
+on_every_database!(installing_again_keeps_the_tokens, what_uninstalls_it_leaves_nothing);
+on_mariadb_and_mysql!(a_wait_ends, names_are_compared_in_utf8, there_is_a_way_without_the_procedure);
 
 async fn installing_again_keeps_the_tokens<DB: Lab>() {
     let database = Database::<DB>::fresh().await;

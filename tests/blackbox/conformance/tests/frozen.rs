@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tenure_core::testing::filler;
 use tenure_core::{Recorded, Revision, ServerId};
-use tenure_harness::{Flavour, MariaDbPrograms, MySqlServer, Postgres, wait_until};
+use tenure_harness::{Flavour, MariaDbPrograms, MySqlServer, Postgres, on_mariadb_and_mysql, wait_until};
 use tenure_server::store::{Batch, RowChanges, Store, StoreOptions, migrate, open};
 
 use crate::proxy::QueryProxy;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sqlx::{Connection, Executor};
 use tenure_core::testing::filler;
 use tenure_core::{Recorded, Revision, ServerId};
-use tenure_harness::{Flavour, MySqlServer, PgBouncer, Postgres, wait_until};
+use tenure_harness::{Flavour, MySqlServer, PgBouncer, Postgres, on_mariadb_and_mysql, wait_until};
 use tenure_server::store::{
     Batch, FIRST_HEARTBEAT, OpenError, ServerRecord, Store, StoreError, StoreOptions, migrate, open, pending_migrations,
 };

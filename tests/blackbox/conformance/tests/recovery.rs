@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tenure_core::testing::filler;
 use tenure_core::{Recorded, Revision, ServerId};
-use tenure_harness::{Flavour, MySqlServer, Postgres, Process, wait_until};
+use tenure_harness::{Flavour, MySqlServer, Postgres, Process, on_mariadb_and_mysql, wait_until};
 use tenure_server::store::{Batch, ServerRecord, Store, StoreError, StoreOptions, migrate, open};
 
 const NAMESPACE: &str = "default";

@@ -62,6 +62,24 @@ pub trait Flavour: Debug + Send + Sync + Sized + 'static {
     fn initializer(common: &[String], settings: &[String]) -> anyhow::Result<Command>;
 }
 
+/// Generates a test of each scenario (an async function, generic over a [`Flavour`]) for MariaDB and MySQL.
+#[macro_export]
+macro_rules! on_mariadb_and_mysql {
+    ($($scenario:ident),+ $(,)?) => {
+        $(mod $scenario {
+            #[tokio::test]
+            async fn on_mariadb() {
+                super::$scenario::<$crate::MariaDbPrograms>().await;
+            }
+
+            #[tokio::test]
+            async fn on_mysql() {
+                super::$scenario::<$crate::MySqlPrograms>().await;
+            }
+        })+
+    };
+}
+
 /// A server with default settings (so commits are durable), on 127.0.0.1, whose `root` needs no password.
 #[derive(Debug)]
 pub struct MySqlServer<F> {
