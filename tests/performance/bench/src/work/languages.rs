@@ -1,18 +1,18 @@
 //! The client libraries of all languages, through the drivers of the scenarios.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
+use tempfile::TempDir;
 use tenure_scenarios::{ClientSpec, DriverChannel};
 
-use crate::lab::Lab;
 use crate::measure::{Figures, Latency, Load};
 use crate::result::Round;
-use crate::target::store::Store;
+use crate::target::start_now;
+use crate::target::store::Database;
 use crate::target::tenure::Cluster;
 use crate::work::{Bound, Candidate, Goal, Levels, Subject, Work};
 
@@ -22,7 +22,8 @@ pub fn work() -> Work {
         name: "languages",
         title: "A client in each language acquires a lock in its session and releases it, over and over, alone. One turn is \
                 such a pair; `call_ms` is the median of an empty call of the same language, made after each pair. Then it \
-                acquires so many locks at the same time, which takes `held_ms`, and releases them, `released_ms`.",
+                acquires so many locks at the same time, which takes `held_ms`, and releases them, `released_ms`. The \
+                server's data is in memory, so that no disk is measured.",
         level: "locks",
         levels: Levels::Own { full: &LEVELS, quick: &[100] },
         candidates: LANGUAGES.map(candidate).into(),
@@ -51,6 +52,9 @@ const TURNS: usize = 2_000;
 /// The number of pairs before them, which are not counted: some languages compile what runs often.
 const WARM_UP: usize = 2_000;
 
+/// A file system in memory.
+const MEMORY: &str = "/dev/shm";
+
 /// The limit of each request.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -73,7 +77,7 @@ fn growth(round: &Round, language: &str) -> Option<f64> {
 }
 
 fn candidate(language: &'static str) -> Candidate {
-    let candidate = Candidate::new(target(language), async move |lab| Library::start(language, &lab).await);
+    let candidate = Candidate::new(target(language), async move |_| Library::start(language).await);
     // The short form is for what is built with it.
     if language == "rust" { candidate } else { candidate.only_at(&LEVELS) }
 }
@@ -81,10 +85,11 @@ fn candidate(language: &'static str) -> Candidate {
 struct Library {
     spec: ClientSpec,
     cluster: Cluster,
+    _data: TempDir,
 }
 
 impl Library {
-    async fn start(language: &str, lab: &Arc<Lab>) -> anyhow::Result<Self> {
+    async fn start(language: &str) -> anyhow::Result<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
         let all = ClientSpec::load_all(&root.join("tests/blackbox/scenarios/clients.toml"), &root)?;
         let mut spec = all.into_iter().find(|spec| spec.name == language).context("no such client")?;
@@ -94,7 +99,10 @@ impl Library {
         if language == "rust" && !cfg!(debug_assertions) {
             spec.run.iter_mut().for_each(|word| *word = word.replace("/debug/", "/release/"));
         }
-        Ok(Self { spec, cluster: Cluster::start_now(Store::Sqlite, lab)? })
+        let data = tempfile::Builder::new().prefix("tenure-").tempdir_in(MEMORY)?;
+        let url = format!("sqlite:{}", data.path().join("tenure.db").display());
+        let database = Database { url: Some(url), process: None };
+        Ok(Self { spec, cluster: start_now(Cluster::start(database, 1, &[]))?, _data: data })
     }
 }
 
