@@ -1,6 +1,6 @@
 //! The goals with many held locks.
 
-use super::{ALONE, LOAD, MEMORY};
+use super::{ALONE, BESIDE_SNAPSHOTS, LOAD, MEMORY};
 use crate::result::Round;
 use crate::work::{Bound, Goal};
 
@@ -13,16 +13,16 @@ const MANY: usize = 1_000_000;
 pub fn goals() -> Vec<Goal> {
     let goal = |text, bound, value| Goal { text, value, bound };
     vec![
-        goal("1,000,000 locks, SQLite: seconds to load them", Bound::AtMost(10.0), |round| {
+        goal("1,000,000 locks, SQLite: seconds to load them", Bound::AtMost(3.0), |round| {
             round.extra(SQLITE, MANY, LOAD)
         }),
-        goal("1,000,000 locks, PostgreSQL: seconds to load them", Bound::AtMost(10.0), |round| {
+        goal("1,000,000 locks, PostgreSQL: seconds to load them", Bound::AtMost(3.0), |round| {
             round.extra(POSTGRES, MANY, LOAD)
         }),
-        goal("1,000,000 locks, SQLite: server memory a lock in bytes", Bound::AtMost(500.0), |round| {
+        goal("1,000,000 locks, SQLite: server memory a lock in bytes", Bound::AtMost(330.0), |round| {
             round.extra(SQLITE, MANY, MEMORY)
         }),
-        goal("1,000,000 locks, PostgreSQL: server memory a lock in bytes", Bound::AtMost(500.0), |round| {
+        goal("1,000,000 locks, PostgreSQL: server memory a lock in bytes", Bound::AtMost(330.0), |round| {
             round.extra(POSTGRES, MANY, MEMORY)
         }),
         goal("16 clients, SQLite: rate with 1,000,000 locks against 1,000", Bound::AtLeast(0.9), |round| {
@@ -36,6 +36,9 @@ pub fn goals() -> Vec<Goal> {
         }),
         goal("1 client, PostgreSQL: p50 with 1,000,000 locks against 1,000", Bound::AtMost(1.1), |round| {
             alone(round, POSTGRES)
+        }),
+        goal("1 client beside snapshots of 1,000,000 locks, PostgreSQL: p99 in ms", Bound::AtMost(20.0), |round| {
+            round.extra(POSTGRES, MANY, BESIDE_SNAPSHOTS)
         }),
     ]
 }

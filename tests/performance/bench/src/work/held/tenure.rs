@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
+use anyhow::Context;
 use async_trait::async_trait;
 use futures::future::try_join_all;
+use tenure_proto::v1::WatchRequest;
+use tenure_proto::v1::watch_response::Kind;
+use tenure_proto::v1::watch_service_client::WatchServiceClient;
+use tonic::transport::Channel;
 
 use super::fill::fill;
-use super::{ALONE, FILLED, LOAD, MEMORY, MEMORY_LOADED, WRITTEN};
+use super::{ALONE, BESIDE_SNAPSHOTS, FILLED, LOAD, MEMORY, MEMORY_LOADED, WRITTEN};
 use crate::cpu::{server_memory, wait_until_idle};
 use crate::lab::Lab;
 use crate::measure::{Figures, Load, closed_loop};
@@ -41,6 +46,11 @@ impl Subject for Held {
 
         let alone = pairs(&cluster, load, 1).await?;
         let figures = pairs(&cluster, load, CLIENTS).await?;
+        let channel = cluster.channels().await?.swap_remove(0);
+        let beside = tokio::select! {
+            beside = pairs(&cluster, load, 1) => beside?,
+            failed = read_snapshots(channel) => return failed,
+        };
         drop(connections);
         let ready = cluster.start_again()?;
         let loaded = a_lock(server_memory(&cluster.processes()), empty);
@@ -49,6 +59,7 @@ impl Subject for Held {
             .with(WRITTEN, written.as_secs_f64())
             .with(MEMORY, memory)
             .with(ALONE, alone.latency.map_or(f64::NAN, |latency| latency.p50))
+            .with(BESIDE_SNAPSHOTS, beside.latency.map_or(f64::NAN, |latency| latency.p99))
             .with(LOAD, ready.as_secs_f64())
             .with(MEMORY_LOADED, loaded))
     }
@@ -61,4 +72,18 @@ async fn pairs(cluster: &Cluster, load: &Load, users: usize) -> anyhow::Result<F
     let (figures, users) = closed_loop(load, &cluster.processes(), try_join_all(users).await?).await?;
     try_join_all(users.iter().map(PairUser::close)).await?;
     Ok(figures)
+}
+
+/// Reads snapshots of everything, one after the other. Returns only if that fails.
+async fn read_snapshots(channel: Channel) -> anyhow::Result<Figures> {
+    let mut watches = WatchServiceClient::new(channel);
+    loop {
+        let mut watch = watches.watch(WatchRequest::default()).await?.into_inner();
+        loop {
+            let message = watch.message().await?.context("a watch ended")?;
+            if matches!(message.kind, Some(Kind::Snapshot(snapshot)) if !snapshot.more) {
+                break;
+            }
+        }
+    }
 }
