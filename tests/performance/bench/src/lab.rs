@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tenure_harness::{MariaDb, Postgres};
+use tenure_harness::{MariaDb, MySql, Postgres};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::target::empty::Empty;
 use crate::target::etcd::Etcd;
-use crate::target::redis::{Fsync, Redis};
+use crate::target::redis::{Fsync, Product, Redis};
 use crate::target::store::Store;
 use crate::target::tenure::Cluster;
 use crate::target::zookeeper::ZooKeeper;
@@ -23,9 +23,10 @@ pub struct Lab {
     clusters: Mutex<HashMap<(Store, usize), Arc<Cluster>>>,
     postgres: OnceCell<Arc<Postgres>>,
     mariadb: OnceCell<Arc<MariaDb>>,
+    mysql: OnceCell<Arc<MySql>>,
     etcd: OnceCell<Arc<Etcd>>,
     zookeeper: OnceCell<Arc<ZooKeeper>>,
-    redis: Mutex<HashMap<Fsync, Arc<Redis>>>,
+    redis: Mutex<HashMap<(Product, Fsync), Arc<Redis>>>,
     empty: OnceCell<Arc<Empty>>,
 }
 
@@ -39,6 +40,11 @@ impl Lab {
     pub async fn mariadb(&self) -> anyhow::Result<Arc<MariaDb>> {
         let start = async || Ok(Arc::new(MariaDb::start_with(&MARIADB_OPTIONS).await?));
         self.mariadb.get_or_try_init(start).await.cloned()
+    }
+
+    /// The MySQL of this work, with its default settings.
+    pub async fn mysql(&self) -> anyhow::Result<Arc<MySql>> {
+        self.mysql.get_or_try_init(async || Ok(Arc::new(MySql::start().await?))).await.cloned()
     }
 
     /// This number of Tenure servers on a database of their own.
@@ -62,14 +68,14 @@ impl Lab {
         self.zookeeper.get_or_try_init(async || Ok(Arc::new(ZooKeeper::start().await?))).await.cloned()
     }
 
-    /// The Redis of this work with this durability.
-    pub async fn redis(&self, fsync: Fsync) -> anyhow::Result<Arc<Redis>> {
+    /// The Redis or Valkey of this work with this durability.
+    pub async fn redis(&self, product: Product, fsync: Fsync) -> anyhow::Result<Arc<Redis>> {
         let mut all = self.redis.lock().await;
-        if let Some(redis) = all.get(&fsync) {
+        if let Some(redis) = all.get(&(product, fsync)) {
             return Ok(Arc::clone(redis));
         }
-        let redis = Arc::new(Redis::start(fsync).await?);
-        all.insert(fsync, Arc::clone(&redis));
+        let redis = Arc::new(Redis::start(product, fsync).await?);
+        all.insert((product, fsync), Arc::clone(&redis));
         Ok(redis)
     }
 

@@ -2,16 +2,16 @@
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
-use tenure_harness::find;
+use tenure_harness::{Flavour, MySqlPrograms, find};
 
 use crate::measure::Latency;
-use crate::target::zookeeper;
+use crate::target::redis::Product;
+use crate::target::{peer, zookeeper};
 
 /// The number of syncs to measure.
 const SYNCS: usize = 200;
@@ -50,8 +50,8 @@ impl Machine {
         let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let kilobytes = field(&memory, "MemTotal").split(' ').next().and_then(|number| number.parse::<f64>().ok());
         Ok(Self {
-            day: output("date", &["-u", "+%F"]),
-            commit: output("git", &["describe", "--always", "--dirty"]),
+            day: output(Command::new("date").args(["-u", "+%F"])),
+            commit: output(Command::new("git").args(["describe", "--always", "--dirty"])),
             processor: field(&cpus, "model name"),
             cores: std::thread::available_parallelism().map_or(0, Into::into),
             memory: kilobytes.unwrap_or_default() / 1e6,
@@ -84,24 +84,22 @@ fn sync() -> anyhow::Result<Latency> {
 }
 
 fn versions() -> Vec<String> {
-    let of = |name: &str, package: &str| {
-        find(name, package).map(|program| output(&program.display().to_string(), &["--version"])).unwrap_or_default()
-    };
-    let java = fs::read_link(zookeeper::JAR).map(|jar| jar.display().to_string()).unwrap_or_default();
-    let zookeeper = java.trim_start_matches("zookeeper-").trim_end_matches(".jar").to_string();
-    let all = [
-        of("postgres", "postgresql"),
-        of("mariadbd", "mariadb-server"),
-        of("etcd", "etcd-server"),
-        format!("ZooKeeper {zookeeper}"),
-        of("redis-server", "redis-server"),
+    let find = |name: &str, package: &str| Ok(Command::new(find(name, package)?));
+    let programs = [
+        find("postgres", "postgresql"),
+        find("mariadbd", "mariadb-server"),
+        MySqlPrograms::server(&[]),
+        peer("etcd", "etcd-server"),
+        Product::Redis.command(),
+        Product::Valkey.command(),
     ];
-    all.into_iter().filter(|version| !version.is_empty()).collect()
+    let versions = programs.into_iter().flatten().map(|mut program| output(program.arg("--version")));
+    versions.chain(zookeeper::version()).filter(|version| !version.is_empty()).collect()
 }
 
 /// The first line of a program's output. Empty if it cannot be run.
-fn output(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).current_dir(Path::new(env!("CARGO_MANIFEST_DIR"))).output();
+fn output(program: &mut Command) -> String {
+    let output = program.current_dir(env!("CARGO_MANIFEST_DIR")).output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     text.lines().next().unwrap_or_default().trim().to_string()
 }

@@ -4,19 +4,18 @@ use std::process::Command;
 
 use tokio::net::TcpStream;
 
-use crate::program::find;
 use crate::{Served, port};
 
 impl Served {
-    /// Starts one etcd, as Debian ships it (3.4), on fresh data, with its default settings: commits are durable.
+    /// Starts etcd's `program` on fresh data, with its default settings: commits are durable.
     ///
     /// # Errors
-    /// If etcd is not installed or does not start; with the end of its log.
-    pub async fn start_etcd() -> anyhow::Result<Self> {
+    /// If it does not start; with the end of its log.
+    pub async fn start_etcd(program: Command) -> anyhow::Result<Self> {
         let peers = format!("http://127.0.0.1:{}", port::free()?);
         let command = |folder: &std::path::Path, port: u16| {
             let clients = format!("http://127.0.0.1:{port}");
-            let mut command = Command::new(find("etcd", "etcd-server")?);
+            let mut command = program;
             command.args(["--name", "one", "--data-dir"]).arg(folder.join("data"));
             command.args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients]);
             command.args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers]);

@@ -1,17 +1,14 @@
 //! A throw-away MySQL.
 
-use std::env::consts::ARCH;
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Context;
 use tokio::sync::OnceCell;
 
 use crate::mysql_server::{Client, Flavour, MySqlServer};
+use crate::unpacked::Unpacked;
 
-/// The folder of its programs in this tree.
-const FOLDER: &str = "target/tools/mysql-9.7";
+/// Its programs.
+const UNPACKED: Unpacked = Unpacked("mysql-9.7");
 
 /// A MySQL with default settings (so commits are durable), on 127.0.0.1, whose `root` needs no password.
 pub type MySql = MySqlServer<MySqlPrograms>;
@@ -31,14 +28,14 @@ impl Flavour for MySqlPrograms {
     }
 
     fn server(common: &[String]) -> anyhow::Result<Command> {
-        let mut server = command("mysqld")?;
+        let mut server = UNPACKED.command("mysqld")?;
         server.args(common);
         for (option, place) in [
             ("lc-messages-dir", "share/mysql"),
             ("character-sets-dir", "share/mysql/charsets"),
             ("plugin-dir", "lib/mysql/plugin"),
         ] {
-            server.arg(format!("--{option}={}", folder().join("usr").join(place).display()));
+            server.arg(format!("--{option}={}", UNPACKED.path("usr").join(place).display()));
         }
         // The X protocol has a port of its own; the default of the other is a folder that only an installation makes.
         server.args(["--mysqlx=OFF", "--secure-file-priv=NULL"]);
@@ -55,7 +52,7 @@ impl Flavour for MySqlPrograms {
             // A server that gets its own dump back has these transactions.
             Client::Dump => ("mysqldump", &["--set-gtid-purged=OFF"]),
         };
-        let mut client = command(name)?;
+        let mut client = UNPACKED.command(name)?;
         client.arg("--no-defaults").args(options);
         Ok(client)
     }
@@ -66,25 +63,4 @@ impl Flavour for MySqlPrograms {
         server.arg("--initialize-insecure").args(settings);
         Ok(server)
     }
-}
-
-fn folder() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.ancestors().nth(3).unwrap_or(manifest).join(FOLDER)
-}
-
-/// A program, which the folder's own loader runs with the folder's libraries.
-fn command(name: &str) -> anyhow::Result<Command> {
-    let folder = folder();
-    let libraries = folder.join(format!("usr/lib/{ARCH}-linux-gnu"));
-    let mut files = fs::read_dir(&libraries).into_iter().flatten().flatten();
-    let loader = files.find(|file| file.file_name().to_string_lossy().starts_with("ld-linux-"));
-    let loader =
-        loader.with_context(|| format!("there is no MySQL in {FOLDER}: `cargo xtask test --only packages` gets it"))?;
-    let mut programs = ["usr/sbin", "usr/bin"].map(|place| folder.join(place).join(name)).into_iter();
-    let program = programs.find(|program| program.is_file());
-    let mut command = Command::new(loader.path());
-    command.arg("--library-path").arg(libraries);
-    command.arg(program.with_context(|| format!("there is no {name} in {FOLDER}"))?);
-    Ok(command)
 }

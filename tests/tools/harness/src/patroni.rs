@@ -68,7 +68,7 @@ impl Patroni {
     /// # Errors
     /// If Patroni, etcd or PostgreSQL is not installed, or a node does not start.
     pub async fn start(all_ports: &[PatroniPorts], is_synchronous: bool) -> anyhow::Result<Self> {
-        let etcd = Served::start_etcd().await?;
+        let etcd = Served::start_etcd(Command::new(program::find("etcd", "etcd-server")?)).await?;
         let mut nodes = Vec::new();
         for (number, ports) in all_ports.iter().enumerate() {
             nodes.push(Node::new(number, *ports, etcd.port(), is_synchronous)?);

@@ -1,6 +1,6 @@
 //! The bench, in release builds.
 
-use crate::packages;
+use crate::packages::{self, unstable};
 use crate::programs::{cargo, program, root};
 
 /// The folder of the committed results.
@@ -12,6 +12,7 @@ const NOT_KEPT: [&str; 5] = ["--help", "--level", "--out", "--quick", "--target"
 /// Installs and builds the requirements, and runs it.
 pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     packages::provide()?;
+    unstable::PEERS.provide()?;
     let packages = ["tenure-server", "tenure-bench", "tenure-driver"].map(|package| ["--package", package]);
     cargo(&["build", "--locked", "--release", "--bins"]).args(packages.as_flattened()).run()?;
     let keeps = !arguments.iter().any(|argument| NOT_KEPT.iter().any(|other| argument.starts_with(other)));

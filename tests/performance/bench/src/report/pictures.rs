@@ -28,6 +28,7 @@ fn pairs() -> Vec<Line> {
         line("tenure-stream-mariadb", "Tenure, library, MariaDB", TEAL, Stroke::Bold),
         line("tenure-plain-postgres", "Tenure, plain calls, PostgreSQL", INDIGO, Stroke::Dashed),
         line("redis-always", "Redis, fsync always", RED, Stroke::Thin),
+        line("valkey-always", "Valkey, fsync always", RED, Stroke::Dashed),
         line("zookeeper", "ZooKeeper", GREEN, Stroke::Thin),
         line("etcd-txn", "etcd", ORANGE, Stroke::Thin),
         line("table-postgres", "hand-made table, PostgreSQL", GREY, Stroke::Thin),

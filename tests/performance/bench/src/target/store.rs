@@ -12,6 +12,8 @@ pub enum Store {
     Postgres,
     /// MariaDB.
     MariaDb,
+    /// MySQL.
+    MySql,
 }
 
 /// A fresh database.
@@ -32,7 +34,7 @@ impl Database {
 
 impl Store {
     /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Sqlite, Self::Postgres, Self::MariaDb];
+    pub const ALL: [Self; 4] = [Self::Sqlite, Self::Postgres, Self::MariaDb, Self::MySql];
 
     /// The last part of a target's name.
     pub fn name(self) -> &'static str {
@@ -40,6 +42,7 @@ impl Store {
             Self::Sqlite => "sqlite",
             Self::Postgres => "postgres",
             Self::MariaDb => "mariadb",
+            Self::MySql => "mysql",
         }
     }
 
@@ -54,6 +57,10 @@ impl Store {
             Self::MariaDb => {
                 let mariadb = lab.mariadb().await?;
                 Database { url: Some(mariadb.create_database().await?), process: mariadb.process_id() }
+            }
+            Self::MySql => {
+                let mysql = lab.mysql().await?;
+                Database { url: Some(mysql.create_database().await?), process: mysql.process_id() }
             }
         })
     }

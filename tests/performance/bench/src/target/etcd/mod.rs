@@ -1,4 +1,4 @@
-//! etcd, as Debian ships it (3.4), with its default settings: commits are durable.
+//! etcd, with its default settings: commits are durable.
 
 pub mod messages;
 
@@ -16,7 +16,7 @@ use self::messages::{
     TxnRequest, TxnResponse, UnlockRequest, UnlockResponse,
 };
 use crate::cpu::Processes;
-use crate::target::CONNECTIONS;
+use crate::target::{CONNECTIONS, peer};
 
 /// The stream for lease renewals.
 pub const KEEP_ALIVE: &str = "/etcdserverpb.Lease/LeaseKeepAlive";
@@ -28,7 +28,7 @@ pub struct Etcd(Served);
 impl Etcd {
     /// Starts one on fresh data.
     pub async fn start() -> anyhow::Result<Self> {
-        Ok(Self(Served::start_etcd().await?))
+        Ok(Self(Served::start_etcd(peer("etcd", "etcd-server")?).await?))
     }
 
     /// The processes whose processor time counts.

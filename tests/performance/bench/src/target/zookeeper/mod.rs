@@ -1,4 +1,4 @@
-//! ZooKeeper, as Debian ships it, standalone, with its default settings: it syncs its log to disk before it answers.
+//! ZooKeeper, standalone, with its default settings: it syncs its log to disk before it answers.
 //!
 //! The client is a minimal implementation on the bench's own threads: requests that accumulate during a write are sent
 //! together, and answers are matched by order. The clients in the registry bring another runtime with threads of its
@@ -8,7 +8,7 @@ mod connection;
 mod wire;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -17,10 +17,26 @@ use tenure_harness::{Served, find};
 
 pub use self::connection::Connection;
 use crate::cpu::Processes;
-use crate::target::CONNECTIONS;
+use crate::target::{CONNECTIONS, peer_file};
 
-/// The location in Debian's package.
-pub const JAR: &str = "/usr/share/java/zookeeper.jar";
+/// The folder of classes in Debian's packages, and what the server needs of it. Its own archive is the last one, because
+/// that adds the installed ones, in whatever version.
+const CLASSES: &str = "/usr/share/java";
+const JARS: [&str; 13] = [
+    "commons-cli",
+    "commons-io",
+    "findbugs-annotations",
+    "metrics-core",
+    "netty-buffer",
+    "netty-common",
+    "netty-handler",
+    "netty-transport",
+    "netty-transport-native-epoll",
+    "slf4j-api",
+    "snappy-java",
+    "zookeeper-jute",
+    "zookeeper",
+];
 const MAIN: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
 
 /// The Java heap size of Debian's start script, in MB.
@@ -46,7 +62,8 @@ impl ZooKeeper {
             );
             fs::write(&config, text).context("writing zoo.cfg")?;
             let mut command = Command::new(find("java", "default-jre-headless")?);
-            command.args([&format!("-Xmx{HEAP}m"), "-cp", JAR, MAIN]).arg(config);
+            let jars = JARS.map(|name| jar(name).display().to_string()).join(":");
+            command.args([&format!("-Xmx{HEAP}m"), "-cp", &jars, MAIN]).arg(config);
             Ok(command)
         };
         Ok(Self(Served::start("ZooKeeper", command, opens_sessions).await?))
@@ -65,6 +82,16 @@ impl ZooKeeper {
         }
         Ok(connections)
     }
+}
+
+fn jar(name: &str) -> PathBuf {
+    peer_file(&Path::new(CLASSES).join(name).with_extension("jar"))
+}
+
+/// The version, as its archive is named: `zookeeper-3.9.6`.
+pub fn version() -> Option<String> {
+    let archive = fs::canonicalize(jar("zookeeper")).ok()?;
+    Some(archive.file_stem()?.to_string_lossy().into_owned())
 }
 
 /// The server listens before it is ready, and may then leave connections without an answer.

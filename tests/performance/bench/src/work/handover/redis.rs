@@ -16,7 +16,7 @@ use super::name;
 use super::relay::{Contender, relay};
 use crate::lab::Lab;
 use crate::measure::{Figures, Load};
-use crate::target::redis::{Fsync, Redis};
+use crate::target::redis::{Fsync, Product, Redis};
 use crate::work::{Candidate, Subject};
 
 /// The TTL, in milliseconds: longer than any measurement.
@@ -31,7 +31,7 @@ const RELEASE: &str = "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then retu
 /// The target with a sync before each answer.
 pub fn candidate() -> Candidate {
     Candidate::new("redis-redisson", async |lab: Arc<Lab>| {
-        let redis = lab.redis(Fsync::Always).await?;
+        let redis = lab.redis(Product::Redis, Fsync::Always).await?;
         Ok(Locks { connections: redis.connections().await?, redis })
     })
 }

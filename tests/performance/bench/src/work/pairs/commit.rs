@@ -44,7 +44,7 @@ impl Commits {
                 Committer::Sqlite(options.connect().await?)
             }
             Store::Postgres => Committer::Postgres(PgConnection::connect(&url).await?),
-            Store::MariaDb => Committer::MariaDb(MySqlConnection::connect(&url).await?),
+            Store::MariaDb | Store::MySql => Committer::MySql(MySqlConnection::connect(&url).await?),
         };
         connection.execute(CREATE).await?;
         connection.execute(FILL).await?;
@@ -65,7 +65,7 @@ impl Subject for Commits {
 enum Committer {
     Sqlite(SqliteConnection),
     Postgres(PgConnection),
-    MariaDb(MySqlConnection),
+    MySql(MySqlConnection),
 }
 
 impl Committer {
@@ -74,7 +74,7 @@ impl Committer {
         Ok(match self {
             Self::Sqlite(connection) => sqlx::query(sql).execute(connection).await?.rows_affected(),
             Self::Postgres(connection) => sqlx::query(sql).execute(connection).await?.rows_affected(),
-            Self::MariaDb(connection) => sqlx::query(sql).execute(connection).await?.rows_affected(),
+            Self::MySql(connection) => sqlx::query(sql).execute(connection).await?.rows_affected(),
         })
     }
 }

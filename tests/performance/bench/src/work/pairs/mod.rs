@@ -11,7 +11,7 @@ mod tenure;
 mod zookeeper;
 
 use crate::measure::Load;
-use crate::target::redis::Fsync;
+use crate::target::redis::{Fsync, Product};
 use crate::target::store::Store;
 use crate::work::{Candidate, Levels, Work};
 
@@ -37,13 +37,18 @@ fn candidates() -> Vec<Candidate> {
     candidates.push(tenure::plain(Store::Postgres, 3));
     candidates.push(tenure::stream(Store::Postgres, 3));
     candidates.extend([etcd::transaction(), etcd::lock(), zookeeper::candidate()]);
-    candidates.extend([Fsync::Always, Fsync::EverySecond].map(redis::candidate));
-    candidates.extend([table::postgres(), table::mariadb()]);
+    candidates.push(redis::candidate(Product::Redis, Fsync::Always));
+    candidates.push(redis::candidate(Product::Valkey, Fsync::Always).only_at(MANY));
+    candidates.push(redis::candidate(Product::Redis, Fsync::EverySecond));
+    candidates.extend(table::candidates());
     candidates
 }
 
 /// The level of targets for which only one client is of interest.
 const ALONE: &[usize] = &[1];
+
+/// The levels of a target that is of interest only beside another of its kind, under load.
+const MANY: &[usize] = &[16, 64, 256, 1024];
 
 /// A client's lock.
 fn name(load: &Load, client: usize) -> String {

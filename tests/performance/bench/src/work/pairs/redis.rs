@@ -1,5 +1,5 @@
-//! Pairs with Redis, as its documentation recommends: a key is set with a TTL if it does not exist, and a script
-//! deletes it if its value is still the client's own.
+//! Pairs with Redis and Valkey, as their documentation recommends: a key is set with a TTL if it does not exist, and a
+//! script deletes it if its value is still the client's own.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use redis::aio::MultiplexedConnection;
 
 use super::name;
 use crate::measure::{Figures, Load, User, closed_loop};
-use crate::target::redis::{Fsync, Redis};
+use crate::target::redis::{Fsync, Product, Redis};
 use crate::work::{Candidate, Subject};
 
 /// The TTL, in milliseconds: longer than any measurement.
@@ -19,10 +19,10 @@ const TTL: u64 = 600_000;
 const RELEASE: &str =
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end";
 
-/// The target with this durability.
-pub fn candidate(fsync: Fsync) -> Candidate {
-    Candidate::new(format!("redis-{}", fsync.word()), async move |lab| {
-        let redis = lab.redis(fsync).await?;
+/// The target with this product and durability.
+pub fn candidate(product: Product, fsync: Fsync) -> Candidate {
+    Candidate::new(format!("{}-{}", product.word(), fsync.word()), async move |lab| {
+        let redis = lab.redis(product, fsync).await?;
         Ok(Locks { connections: redis.connections().await?, redis, release: Arc::new(Script::new(RELEASE)) })
     })
 }

@@ -1,7 +1,7 @@
 //! Pairs with the lock table that many programs have in their own database: a row for each lock, which one transaction
 //! reads for update and writes to acquire, and another to release.
 
-mod mariadb;
+mod mysql;
 mod postgres;
 
 use std::sync::Arc;
@@ -20,14 +20,13 @@ use crate::work::{Candidate, Subject};
 /// The maximum number of connections that the clients share.
 pub const POOL: usize = 32;
 
-/// The target on PostgreSQL.
-pub fn postgres() -> Candidate {
-    candidate::<PgConnection>(Store::Postgres)
-}
-
-/// The target on MariaDB.
-pub fn mariadb() -> Candidate {
-    candidate::<MySqlConnection>(Store::MariaDb)
+/// The targets, one for each database.
+pub fn candidates() -> [Candidate; 3] {
+    [
+        candidate::<PgConnection>(Store::Postgres),
+        candidate::<MySqlConnection>(Store::MariaDb),
+        candidate::<MySqlConnection>(Store::MySql),
+    ]
 }
 
 fn candidate<C: LockTable>(store: Store) -> Candidate {

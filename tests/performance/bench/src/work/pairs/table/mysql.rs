@@ -1,4 +1,4 @@
-//! The lock table in MariaDB.
+//! The lock table in MariaDB and MySQL.
 
 use sqlx::{Connection, MySqlConnection};
 
