@@ -12,6 +12,12 @@ pub(crate) const FACTS: &str = sql!("facts");
 /// then.
 pub(crate) const READ_COMMITTED_BY_ALL: &str = sql!("read_committed_by_all");
 
+/// Makes a member of a group (Group Replication) read only after it has applied everything that the group had committed
+/// until then; rejected by a member that has lost its group.
+pub(crate) fn read_committed_by_group(statement_timeout: Duration) -> String {
+    fill(sql!("read_committed_by_group"), &[("{bound}", &bound(statement_timeout))])
+}
+
 /// The statements for one kind of server.
 pub(crate) struct Flavour {
     pub(crate) statements: Statements,
@@ -45,6 +51,10 @@ pub(crate) static FLAVOURS: LazyLock<[(&str, Flavour); 3]> = LazyLock::new(|| {
 
 /// The statements that set up a connection.
 pub(crate) fn settings(statement_timeout: Duration) -> String {
-    let bound = statement_timeout.as_secs().max(1);
-    fill(sql!("settings"), &[("{bound}", &bound.to_string())])
+    fill(sql!("settings"), &[("{bound}", &bound(statement_timeout))])
+}
+
+/// A time limit in seconds.
+fn bound(statement_timeout: Duration) -> String {
+    statement_timeout.as_secs().max(1).to_string()
 }

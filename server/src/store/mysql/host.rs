@@ -7,7 +7,7 @@ use sqlx::{ConnectOptions, Executor, Row as _};
 
 use super::append::{at_once, one_by_one};
 use super::error::{driver_error, understood, unreached};
-use super::flavours::{FACTS, FLAVOURS, Flavour, READ_COMMITTED_BY_ALL, settings};
+use super::flavours::{FACTS, FLAVOURS, Flavour, READ_COMMITTED_BY_ALL, read_committed_by_group, settings};
 use crate::store::sql::{
     Append, Arg, Connection, Connector, DriverError, Each, HeadMove, Host, OpenError, RowReader, Statements,
     StoreOptions, Table, literal, prepared,
@@ -55,6 +55,7 @@ impl MySqlHost {
             }
         }
         understood(inner.execute(READ_COMMITTED_BY_ALL).await)?;
+        understood(inner.execute(&*read_committed_by_group(self.store.statement_timeout)).await)?;
         for (question, flavour) in &*FLAVOURS {
             if understood(inner.fetch_all(*question).await)?.is_some_and(|rows| !rows.is_empty()) {
                 let compound = understood(inner.prepare(flavour.append_at_once).await.map(drop))?.is_some();

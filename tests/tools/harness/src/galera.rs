@@ -38,6 +38,14 @@ pub struct PausedReplication {
     _connection: MySqlConnection,
 }
 
+impl PausedReplication {
+    pub(crate) async fn start(port: u16) -> anyhow::Result<Self> {
+        let mut connection = connect(port).await?;
+        sqlx::raw_sql("FLUSH TABLES WITH READ LOCK").execute(&mut connection).await?;
+        Ok(Self { _connection: connection })
+    }
+}
+
 /// A cluster, on 127.0.0.1, with Galera's default settings, whose `root` needs no password.
 #[derive(Debug)]
 pub struct Galera {
@@ -136,9 +144,7 @@ impl Galera {
     /// # Errors
     /// If the node refuses or is not running.
     pub async fn pause_replication(&self, node: usize) -> anyhow::Result<PausedReplication> {
-        let mut connection = connect(self.port(node)).await?;
-        sqlx::raw_sql("FLUSH TABLES WITH READ LOCK").execute(&mut connection).await?;
-        Ok(PausedReplication { _connection: connection })
+        PausedReplication::start(self.port(node)).await
     }
 
     /// Waits until a node executes a statement.

@@ -207,7 +207,7 @@ fn user<F: Flavour>() -> anyhow::Result<Option<User>> {
 }
 
 /// Initializes the data of an instance.
-async fn initialize<F: Flavour>(
+pub(crate) async fn initialize<F: Flavour>(
     folder: &Folder,
     data: &Path,
     user: Option<User>,
@@ -220,7 +220,7 @@ async fn initialize<F: Flavour>(
 }
 
 /// The arguments common to all programs. --no-defaults has to come first.
-fn common_arguments(folder: &Folder, data: &Path) -> [String; 3] {
+pub(crate) fn common_arguments(folder: &Folder, data: &Path) -> [String; 3] {
     // MariaDB deletes the temporary tables of other instances that it finds when it starts.
     let temporary = folder.path().display();
     ["--no-defaults".to_owned(), format!("--datadir={}", data.display()), format!("--tmpdir={temporary}")]

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod galera;
+mod group_replication;
 mod lost;
 mod pair;
 mod patroni;
@@ -19,6 +20,7 @@ use tokio::time::{Instant, sleep};
 
 pub use cluster::Cluster;
 use galera::GaleraCluster;
+use group_replication::{Failure, Group};
 pub use pair::Pair;
 use patroni::PatroniCluster;
 
@@ -55,6 +57,8 @@ pub enum Engine {
     Galera,
     /// Three PostgreSQLs under Patroni, which promotes one of them by itself.
     Patroni,
+    /// Three MySQLs with Group Replication, which elect a primary by themselves.
+    GroupReplication,
 }
 
 /// The options of a failover run.
@@ -73,6 +77,13 @@ pub struct FailoverArguments {
     /// promoted while the old one still runs as a primary.
     #[arg(long, conflicts_with = "asynchronous")]
     pub orphaned: bool,
+    /// With Group Replication: how the primary fails.
+    #[arg(long, value_enum, default_value = "killed")]
+    pub primary: Failure,
+    /// With Group Replication: a setting of the members, such as --group-replication-consistency=EVENTUAL. May be given
+    /// several times.
+    #[arg(long, value_name = "SETTING", allow_hyphen_values = true)]
+    pub setting: Vec<String>,
     /// The deadline of the first grant in seconds, from when commits complete after a promotion. The default is for an
     /// idle machine.
     #[arg(long, value_name = "SECONDS", default_value_t = 2)]
@@ -146,19 +157,33 @@ impl FailoverArguments {
             Engine::Pair => "",
             Engine::Galera => " --engine galera",
             Engine::Patroni => " --engine patroni",
+            Engine::GroupReplication => " --engine group-replication",
         };
+        let primary = match self.primary {
+            Failure::Killed => "",
+            Failure::Frozen => " --primary frozen",
+            Failure::Partitioned => " --primary partitioned",
+        };
+        let settings = self.setting.iter().map(|setting| format!(" --setting {setting}")).collect::<String>();
         let asynchronous = if self.asynchronous { " --asynchronous" } else { "" };
         let orphaned = if self.orphaned { " --orphaned" } else { "" };
-        [engine, asynchronous, orphaned].concat()
+        [engine, asynchronous, orphaned, primary, &settings].concat()
     }
 
     async fn cluster(&self) -> anyhow::Result<Box<dyn Cluster>> {
-        ensure!(!self.asynchronous || self.engine != Engine::Galera, "--asynchronous is not for --engine galera");
+        let is_mysql = matches!(self.engine, Engine::Galera | Engine::GroupReplication);
+        ensure!(!self.asynchronous || !is_mysql, "--asynchronous is for PostgreSQL");
+        let has_defaults = self.primary == Failure::Killed && self.setting.is_empty();
+        ensure!(
+            has_defaults || self.engine == Engine::GroupReplication,
+            "--primary and --setting are for --engine group-replication"
+        );
         ensure!(!self.orphaned || self.engine == Engine::Patroni, "--orphaned is for --engine patroni");
         Ok(match self.engine {
             Engine::Pair => Box::new(Pair::start(!self.asynchronous).await?),
             Engine::Galera => Box::new(GaleraCluster::start().await?),
             Engine::Patroni => Box::new(PatroniCluster::start(!self.asynchronous, self.orphaned).await?),
+            Engine::GroupReplication => Box::new(Group::start(self.primary, &self.setting).await?),
         })
     }
 }

@@ -18,9 +18,11 @@ const OWN_NAMESPACES: &str = "TENURE_CHAOS_OWN_NAMESPACES";
 /// Runs a shell in new network and mount namespaces.
 const NEW_NAMESPACES: [&str; 5] = ["unshare", "--net", "--mount", "sh", "-c"];
 
-/// Sets up the new network namespace: brings up the loopback, and creates a table for rules.
+/// Sets up the new network namespace: brings up the loopback, and creates chains for rules about packets that are
+/// received, and sent.
 const SETUP: &str = r#"ip link set lo up && nft add table inet chaos && \
-nft add chain inet chaos packets '{ type filter hook input priority 0; }'"#;
+nft add chain inet chaos packets '{ type filter hook input priority 0; }' && \
+nft add chain inet chaos sent '{ type filter hook output priority 0; }'"#;
 
 /// The number of busy loops.
 const LOOPS: usize = 6;
@@ -43,6 +45,25 @@ pub fn enter_own_namespaces() {
     again.args(ours).arg(format!("{SETUP} && exec \"$0\" \"$@\"")).args(std::env::args_os()).env(OWN_NAMESPACES, "1");
     // Returns only on failure: then this process continues as it is.
     let _ = again.exec();
+}
+
+/// Drops all packets between a process and others of its kind, until [`reconnect`]: it listens on `port`, they on
+/// `others`, and `group` is the group of users that only this process belongs to.
+pub fn isolate(port: u16, others: &[u16], group: u32) -> anyhow::Result<()> {
+    let (port, group) = (port.to_string(), group.to_string());
+    let rule = ["add", "rule", "inet", "chaos", "sent"];
+    for end in ["sport", "dport"] {
+        packets(&[&rule[..], &["tcp", end, &port, "drop"]].concat())?;
+    }
+    for other in others {
+        packets(&[&rule[..], &["meta", "skgid", &group, "tcp", "dport", &other.to_string(), "drop"]].concat())?;
+    }
+    Ok(())
+}
+
+/// Ends [`isolate`].
+pub fn reconnect() -> anyhow::Result<()> {
+    packets(&["flush", "chain", "inet", "chaos", "sent"])
 }
 
 fn packets(rule: &[&str]) -> anyhow::Result<()> {

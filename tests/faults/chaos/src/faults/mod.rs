@@ -16,7 +16,7 @@ use rand::rngs::StdRng;
 
 pub use balancer::balancer;
 pub use disk::Disk;
-pub use machine::{enter_own_namespaces, has_own_namespaces};
+pub use machine::{enter_own_namespaces, has_own_namespaces, isolate, reconnect};
 pub use wall_clock::WallClock;
 
 use crate::deployment::Deployment;

@@ -1,6 +1,7 @@
 //! Tests of replication pitfalls that servers must avoid, mostly PostgreSQL's.
 
 mod galera;
+mod group_replication;
 
 use std::time::Duration;
 
