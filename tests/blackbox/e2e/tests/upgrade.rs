@@ -1,7 +1,7 @@
 //! Tests in which servers are replaced one after the other, by a newer version and by the older one again, under load,
 //! without any effect on clients.
 //!
-//! `cargo xtask upgrade --from COMMIT` uses two versions; otherwise both are this one.
+//! `cargo xtask upgrade --from RELEASE` uses two versions; otherwise both are this one.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

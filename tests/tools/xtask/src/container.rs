@@ -1,6 +1,6 @@
 //! The container image, built from scratch and run as intended.
 
-mod bases;
+pub mod bases;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::programs::{Program, find, program, root};
 const HOME: &str = "target/container";
 
 /// The name of the image in that storage.
-const IMAGE: &str = "localhost/tenure";
+pub const IMAGE: &str = "localhost/tenure";
 
 /// The script that runs in it.
 const EXERCISE: &str = include_str!("container/exercise.sh");
@@ -26,18 +26,30 @@ pub struct Container {
     /// place of those that the Dockerfile names: for a machine that reaches no registry of images.
     #[arg(long)]
     from_packages: bool,
+    /// Run the image of this archive, as `docker load` takes it, in place of building one.
+    #[arg(long, value_name = "FILE", conflicts_with = "from_packages")]
+    archive: Option<PathBuf>,
 }
 
 /// Builds the image and runs it: as root, by buildah, which needs no daemon.
 pub fn check(options: &Container) -> anyhow::Result<()> {
-    let home = root().join(HOME);
-    let buildah = Buildah::at(&home)?;
-    let checked = buildah.check(options.from_packages);
-    buildah.remove(&home)?;
-    checked
+    Buildah::within(|buildah, home| {
+        match &options.archive {
+            Some(archive) => buildah.load(archive)?,
+            None => {
+                let mut build = buildah.build();
+                if options.from_packages {
+                    build.args(bases::make(buildah, home)?);
+                }
+                build.args(["."]).run()?;
+            }
+        }
+        buildah.exercise()
+    })
 }
 
-struct Buildah {
+/// buildah, with images of its own.
+pub struct Buildah {
     program: PathBuf,
     home: PathBuf,
 }
@@ -52,8 +64,17 @@ impl Buildah {
         Ok(Self { program, home: home.to_path_buf() })
     }
 
+    /// Does this with a buildah that has a folder of its own, which is removed afterwards.
+    pub fn within(work: impl FnOnce(&Self, &Path) -> anyhow::Result<()>) -> anyhow::Result<()> {
+        let home = root().join(HOME);
+        let buildah = Self::at(&home)?;
+        let done = work(&buildah, &home);
+        buildah.remove(&home)?;
+        done
+    }
+
     /// A buildah command, on a storage of its own.
-    fn run(&self, command: &str) -> Program {
+    pub fn run(&self, command: &str) -> Program {
         let mut run = program(&self.program);
         run.env("TMPDIR", &self.home.join("tmp").display().to_string());
         run.args(["--root"]).args([self.home.join("storage")]).args(["--runroot"]).args([self.home.join("run")]);
@@ -67,7 +88,8 @@ impl Buildah {
         Ok(output.trim().to_owned())
     }
 
-    fn check(&self, from_packages: bool) -> anyhow::Result<()> {
+    /// A build of the image, to which a folder is still to be added.
+    pub fn build(&self) -> Program {
         let mut build = self.run("build");
         // Without containers for the build's own processes, it works also within a container.
         build.args([
@@ -80,11 +102,13 @@ impl Buildah {
             "--tag",
             IMAGE,
         ]);
-        if from_packages {
-            build.args(bases::make(self, &self.home)?);
-        }
-        build.args(["."]).run()?;
-        self.exercise()
+        build
+    }
+
+    /// Takes the image from an archive.
+    fn load(&self, archive: &Path) -> anyhow::Result<()> {
+        let image = self.query("pull", &["--quiet", &format!("docker-archive:{}", archive.display())])?;
+        self.run("tag").args([&image, IMAGE]).run()
     }
 
     fn exercise(&self) -> anyhow::Result<()> {

@@ -164,6 +164,8 @@ enum Stage {
     E2e,
     /// The clients in other languages: their forms, tests and packages.
     Clients,
+    /// The packages of the clients, the chart and the contract, as a release has them.
+    Release,
     /// The programs that make the clients in other languages available to the scenarios and to chaos.
     Drivers,
     /// The licences and sources of the dependencies, that none is banned, and that the Rust client needs no TLS.
@@ -222,6 +224,7 @@ impl Stage {
             Self::Readme => readme::check(),
             Self::E2e => e2e(None, None),
             Self::Clients => clients::check(&[]),
+            Self::Release => release::check(),
             Self::Drivers => built("tenure-scenarios", &["--only-build".to_owned()]),
             Self::Scenarios => built("tenure-scenarios", &["--short", "--no-build"].map(str::to_owned)),
             Self::Chaos => Apart::build("tests/faults/chaos")?.run(&[], &[LANGUAGES]),
@@ -342,7 +345,7 @@ const STEPS: [&[Lane]; 4] = [
     &[
         (&[Stage::Unit], 0),
         (&[Stage::Readme, Stage::E2e], 0),
-        (&[Stage::Contract, Stage::Clients, Stage::Drivers], 0),
+        (&[Stage::Contract, Stage::Clients, Stage::Release, Stage::Drivers], 0),
         (&[Stage::Chart, Stage::Dialects], 5),
         (&[Stage::Deny, Stage::Monitoring, Stage::Deploy, Stage::Console], 5),
     ],

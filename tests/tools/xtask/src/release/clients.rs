@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use super::Making;
 use super::programs::write;
-use crate::programs::{cargo, find, program, root, venv};
+use crate::programs::{cargo, files, find, program, root, venv};
 
 /// The crates that programs use, in the order in which they are published.
 const CRATES: [&str; 3] = ["tenure-proto", "tenure-client", "tenure-fence"];
@@ -73,7 +73,14 @@ pub(super) fn java(making: &Making) -> anyhow::Result<()> {
     deploy.folder(&making.tree.join("clients/java"));
     deploy.args(["-B", "-ntp", "-Prelease", "-DskipTests", "deploy"]);
     deploy.args([format!("-DaltDeploymentRepository=release::file://{}", making.folder("maven")?.display())]);
-    deploy.args(["-pl", "client,shedlock,spring-boot-starter,spring-integration,."]).run()
+    deploy.args(["-pl", "client,shedlock,spring-boot-starter,spring-integration,."]).run()?;
+    // Lists of versions have the time at which they were made, and registries make their own.
+    for list in files(&making.into.join("maven"), &["xml", "md5", "sha1", "sha256", "sha512"])? {
+        if list.to_string_lossy().contains("/maven-metadata.xml") {
+            fs::remove_file(list)?;
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn typescript(making: &Making) -> anyhow::Result<()> {

@@ -16,7 +16,7 @@ pub(super) fn make(making: &Making) -> anyhow::Result<()> {
     // `~` sorts before everything: a pre-release comes before its release.
     let version = making.version.replacen('-', "~", 1);
     let folder = making.into.join("debian");
-    install_to(&folder.join("usr"))?;
+    install_to(making, &folder.join("usr"))?;
     compress_pages(&folder.join("usr/share/man"))?;
     let deploy = root().join("deploy/systemd");
     let unit = fs::read_to_string(deploy.join("tenured.service"))?;

@@ -18,9 +18,13 @@ pub(super) fn make(making: &Making) -> anyhow::Result<()> {
     let folder = making.folder("evidence")?;
     let (name, version) = CYCLONEDX;
     let mut list = program(cargo_tool(name, version)?);
-    list.folder(&making.tree).args(["cyclonedx", "--format", "json", "--override-filename", "bill"]).run()?;
+    list.folder(&making.tree).args(["cyclonedx", "--format", "json", "--override-filename", "bill"]);
+    // The time of the commit, and no number by chance.
+    list.env("SOURCE_DATE_EPOCH", &making.epoch).run()?;
     for (name, package) in BILLS {
-        fs::copy(making.tree.join(package).join("bill.json"), folder.join(format!("{name}.cdx.json")))?;
+        let bill = fs::read_to_string(making.tree.join(package).join("bill.json"))?;
+        let bill = bill.replace(&making.tree.display().to_string(), "/tenure");
+        fs::write(folder.join(format!("{name}.cdx.json")), bill)?;
     }
     let files = "find . -type f -not -path './tree/*' -not -name SHA256SUMS -not -name provenance.json | sort | xargs sha256sum";
     let sums = program("sh").folder(&making.into).args(["-c", files]).output()?;

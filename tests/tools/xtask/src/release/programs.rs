@@ -8,11 +8,11 @@ use anyhow::Context;
 use super::{Making, notices, pack};
 use crate::programs::{cargo, program, root};
 
-/// The folder of the build.
-const BUILT: &str = "target/reproducible";
+/// The folder of the build, in the tree that is built.
+pub(super) const BUILT: &str = "target/reproducible";
 
 /// The programs.
-const NAMES: [&str; 2] = ["tenured", "tenure"];
+pub(super) const NAMES: [&str; 2] = ["tenured", "tenure"];
 
 /// Builds the programs for this machine, and packs them.
 pub(super) fn make(making: &Making) -> anyhow::Result<()> {
@@ -20,16 +20,16 @@ pub(super) fn make(making: &Making) -> anyhow::Result<()> {
     let mut build =
         cargo(&["build", "--locked", "--release", "--package", "tenure-server", "--package", "tenure-cli", "--bins"]);
     // No path of the machine that builds is in the programs.
-    let places = [(root(), "/tenure"), (cargo_home()?, "/cargo")];
+    let places = [(making.source.clone(), "/tenure"), (cargo_home()?, "/cargo")];
     let remapped =
         |option: &str| places.each_ref().map(|(from, to)| format!("{option}={}={to}", from.display())).join(" ");
     build.env("RUSTFLAGS", &remapped("--remap-path-prefix")).env("CFLAGS", &remapped("-ffile-prefix-map"));
     // Beside a developer's builds, which have other flags.
-    build.env("CARGO_TARGET_DIR", &root().join(BUILT).display().to_string()).env("CARGO_INCREMENTAL", "0");
-    build.run()?;
+    build.env("CARGO_TARGET_DIR", &making.source.join(BUILT).display().to_string()).env("CARGO_INCREMENTAL", "0");
+    build.folder(&making.source).run()?;
     let name = format!("tenure-{}-{platform}", making.version);
     let folder = making.into.join(&name);
-    install_to(&folder)?;
+    install_to(making, &folder)?;
     fs::copy(root().join("LICENSE"), folder.join("LICENSE"))?;
     fs::write(folder.join("THIRD-PARTY.txt"), notices::third_party()?)?;
     pack(&folder, &making.folder("programs")?.join(format!("{name}.tar.gz")))?;
@@ -37,9 +37,9 @@ pub(super) fn make(making: &Making) -> anyhow::Result<()> {
 }
 
 /// Installs the programs below a folder such as `/usr`, with their manual pages and completions.
-pub(super) fn install_to(folder: &Path) -> anyhow::Result<()> {
+pub(super) fn install_to(making: &Making, folder: &Path) -> anyhow::Result<()> {
     for program in NAMES {
-        install(&root().join(BUILT).join("release").join(program), &folder.join("bin").join(program))?;
+        install(&making.program(program), &folder.join("bin").join(program))?;
     }
     let (run, share) = (|name: &str| program(folder.join("bin").join(name)), folder.join("share"));
     let commands = share.join("man/man1");

@@ -1,6 +1,7 @@
-# Installs a part of a release where there is nothing else, and runs it against the released server: RELEASE VERSION PART.
+# Installs a part of a release where there is nothing else, by the command of the README, and runs it against the released
+# server: RELEASE VERSION PART XTASK HELM. Registries are replaced by what the environment or a function names.
 set -euo pipefail
-release=$1 version=$2 part=$3 tree=$PWD
+release=$1 version=$2 part=$3 xtask=$4 helm=$5 tree=$PWD
 work=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; chmod -R u+w "$work"; rm -rf "$work"' EXIT
 cd "$work"
@@ -16,6 +17,33 @@ serve() {
   done
   TENURE_ENDPOINTS=http://$(sed -n 's/.*serving grpc=\([^ ]*\).*/\1/p' server.log)
   export TENURE_ENDPOINTS
+}
+
+# The line of the README's section "Install" for this, without its backticks.
+shown() {
+  local line
+  line=$(sed -n '/^## Install/,/^## [^I]/s/^| '"$1"'[^|]*| `\(.*\)` |$/\1/p' "$tree/README.md")
+  [ -n "$line" ] || { echo "the README does not say how to install for $1" >&2; return 1; }
+  echo "$line"
+}
+
+# Starts a registry that has the crates and the npm package of this release, and all others.
+serve_registry() {
+  mkdir crates
+  for crate in "$release"/crates/*.crate; do
+    tar -xzf "$crate" -C crates
+    cargo metadata --quiet --no-deps --format-version 1 --manifest-path "crates/$(basename "$crate" .crate)/Cargo.toml"
+  done >crates.json
+  tar -xzOf "$release"/npm/*.tgz package/package.json >package.json
+  local index
+  index=$(ls -t "${CARGO_HOME:-$HOME/.cargo}"/registry/index/*/config.json | head -1)
+  node "$tree/tests/tools/xtask/src/release/registry.mjs" "$release" "$work" "$(dirname "$index")" \
+    "$(npm config get registry)" >registry.log &
+  until grep -q http registry.log; do
+    kill -0 $!
+    sleep 0.1
+  done
+  registry=$(cat registry.log)
 }
 
 serve_archive() {
@@ -50,20 +78,44 @@ prove_programs() {
   done
 }
 
+# In a Debian that has nothing else.
 prove_debian() {
-  dpkg-deb -x "$release"/programs/tenure_*.deb root
+  mmdebstrap --quiet --variant=apt bookworm root
+  cp "$release"/programs/tenure_*.deb root/
+  echo 'APT::Get::Assume-Yes "true";' >root/etc/apt/apt.conf.d/yes
+  chroot root sh -c "cd / && $(shown Debian)" >install.log 2>&1 || { cat install.log; exit 1; }
+  chroot root tenured --version | grep -qF "$version"
   serve "$work/root/usr/bin"
-  test "$(tenure lock x -- echo works)" = works
+  test "$(chroot root env TENURE_ENDPOINTS="$TENURE_ENDPOINTS" tenure lock x -- echo works)" = works
   grep -qx ExecStart=/usr/bin/tenured root/usr/lib/systemd/system/tenured.service
   test -d root/etc/tenure/secrets && test -s root/etc/tenure/tenured.env
+  chroot root apt-get remove tenure >remove.log 2>&1 || { cat remove.log; exit 1; }
+  test ! -e root/usr/bin/tenured && test -s root/etc/tenure/tenured.env
+}
+
+prove_image() {
+  cd "$release/image"
+  docker() { "$xtask" container --archive "$PWD/$3"; }
+  eval "$(shown containers)"
+  # The same image for registries.
+  tar -xf tenure-*-oci.tar -C "$work"
+  grep -qF "\"org.opencontainers.image.ref.name\":\"tenure:$version\"" "$work/index.json"
+}
+
+prove_chart() {
+  cd "$release/chart"
+  # Without a cluster.
+  helm() { "$helm" "$@" --kubeconfig /dev/null --dry-run=client >"$work/chart.log"; }
+  cp "$tree"/tests/static/chart/values/tls-tokens.yaml "$work/values.yaml"
+  cp tenure-*.tgz "$work" && cd "$work"
+  eval "$(shown Kubernetes)"
+  grep -q 'kind: Deployment' chart.log
 }
 
 prove_crates() {
   serve_archive
-  mkdir -p crates program/src/bin
-  for crate in "$release"/crates/*.crate; do
-    tar -xzf "$crate" -C crates
-  done
+  serve_registry
+  mkdir -p program/src/bin program/.cargo
   cp "$tree"/client-rs/examples/{basic,leader_loop}.rs program/src/bin/
   cd program
   cat >Cargo.toml <<END
@@ -71,14 +123,15 @@ prove_crates() {
 name = "program"
 edition = "2024"
 [dependencies]
-tenure-client = "$version"
-tenure-fence = "$version"
 tokio = { version = "1", features = ["full"] }
-[patch.crates-io]
-tenure-proto = { path = "../crates/tenure-proto-$version" }
-tenure-client = { path = "../crates/tenure-client-$version" }
-tenure-fence = { path = "../crates/tenure-fence-$version" }
 END
+  cat >.cargo/config.toml <<END
+[source.crates-io]
+replace-with = "release"
+[source.release]
+registry = "sparse+$registry/index/"
+END
+  eval "$(shown Rust)"
   cargo build --quiet
   acquires target/debug/basic
   leads target/debug/leader_loop
@@ -92,7 +145,8 @@ prove_go() {
   export GOPROXY
   mkdir program && cd program
   go mod init example.com/program
-  go get $module@v"$version" $module/leaderelection@v"$version"
+  eval "$(shown Go)"
+  go get $module/leaderelection
   for example in basic leader_loop; do
     cp -r "$tree"/clients/go/examples/$example .
     go build -o $example-program ./$example
@@ -104,7 +158,8 @@ prove_go() {
 prove_python() {
   serve_archive
   python3 -m venv venv
-  venv/bin/pip install --quiet "$release"/python/*.whl
+  export PATH=$work/venv/bin:$PATH PIP_FIND_LINKS=$release/python
+  eval "$(shown Python)"
   acquires venv/bin/python "$tree"/clients/python/examples/basic.py
   leads venv/bin/python -u "$tree"/clients/python/examples/leader_loop.py
   venv/bin/pip install --quiet --force-reinstall --no-deps "$release"/python/*.tar.gz
@@ -114,6 +169,8 @@ prove_python() {
 prove_maven() {
   serve_archive
   mkdir -p program/src/main/java && cd program
+  local group artifact number
+  IFS=: read -r group artifact number <<<"$(shown Java)"
   cp "$tree"/clients/java/examples/src/main/java/io/tenure/examples/{Basic,LeaderLoop,Stopping}.java src/main/java/
   cat >pom.xml <<END
 <project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -128,7 +185,7 @@ prove_maven() {
   </properties>
   <repositories><repository><id>release</id><url>file://$release/maven</url></repository></repositories>
   <dependencies>
-    <dependency><groupId>io.tenure</groupId><artifactId>tenure-client</artifactId><version>$version</version></dependency>
+    <dependency><groupId>$group</groupId><artifactId>$artifact</artifactId><version>$number</version></dependency>
   </dependencies>
 </project>
 END
@@ -145,10 +202,12 @@ END
 
 prove_npm() {
   serve_archive
+  serve_registry
   mkdir program && cd program
   cp "$release"/tree/clients/typescript/dist/examples/{basic,leader_loop}.js .
   echo '{ "type": "module" }' >package.json
-  npm install --silent --no-audit --no-fund "$release"/npm/*.tgz
+  export npm_config_registry=$registry npm_config_audit=false npm_config_fund=false npm_config_cache=$work/npm
+  eval "$(shown TypeScript)"
   acquires node basic.js
   leads node leader_loop.js
   echo "require('tenure-client').Client.connect; require('tenure-client/fence')" >common.cjs

@@ -9,10 +9,11 @@ use semver::Version;
 use crate::programs::{files, root};
 
 /// Where the version is repeated: a file, and the text around it there.
-const PLACES: [(&str, &str, &str); 15] = [
+const PLACES: [(&str, &str, &str); 16] = [
     ("Cargo.toml", "[workspace.package]\nversion = \"", "\""),
     ("Cargo.toml", "path = \"client-rs/proto\", version = \"", "\""),
-    ("client-rs/README.md", "tenure-client@", "`"),
+    ("README.md", "`io.tenure:tenure-client:", "`"),
+    ("clients/guides/ko/README.md", "`io.tenure:tenure-client:", "`"),
     ("clients/go/leaderelection/go.mod", "github.com/tenure-lock/tenure/clients/go v", "\n"),
     ("clients/java/README.md", "<version>", "</version>"),
     ("clients/java/README.md", "io.tenure:tenure-client:", "\""),
