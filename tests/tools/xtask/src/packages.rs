@@ -1,7 +1,8 @@
 //! The databases and peers that the tests and the bench start, their command lines, and the tools of the other
 //! languages.
 
-mod mysql;
+pub mod postgres;
+pub mod unstable;
 
 use std::fs;
 
@@ -64,7 +65,7 @@ apt-get install -y --no-install-recommends "$@"
 /// Installs missing packages, where that is possible, and unpacks those that are not to be installed.
 pub fn provide() -> anyhow::Result<()> {
     install()?;
-    mysql::provide()
+    unstable::MYSQL.provide()
 }
 
 fn install() -> anyhow::Result<()> {

@@ -1,0 +1,99 @@
+//! Servers that Debian has in its unstable suite only: their packages, with all that they depend on, are unpacked into
+//! a folder and not installed, so that nothing on the machine is replaced. A server then runs by the folder's own
+//! loader and libraries.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, bail, ensure};
+
+use crate::programs::{files, find, program, root};
+
+/// A server with the programs that dump and restore its databases.
+pub struct Unstable {
+    /// Its folder in `target/tools`.
+    pub folder: &'static str,
+    packages: [&'static str; 2],
+    versions: &'static str,
+}
+
+pub const MYSQL: Unstable =
+    Unstable { folder: "mysql-9.7", packages: ["mysql-server-core", "mysql-client-core"], versions: "9.7.*" };
+
+pub const MARIADB: Unstable =
+    Unstable { folder: "mariadb-11.8", packages: ["mariadb-server-core", "mariadb-client"], versions: "1:11.8.*" };
+
+/// The keys of Debian's archive, by which apt checks what it downloads.
+const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+impl Unstable {
+    /// Unpacks it, unless it is there.
+    pub fn provide(&self) -> anyhow::Result<()> {
+        let tools = root().join("target/tools");
+        let folder = tools.join(self.folder);
+        if folder.is_dir() {
+            return Ok(());
+        }
+        println!("unpacking {}", folder.display());
+        let work = tools.join(format!("{}.partial", self.folder));
+        if work.exists() {
+            fs::remove_dir_all(&work).with_context(|| format!("removing {}", work.display()))?;
+        }
+        self.unpack(&work).with_context(|| format!("{} cannot be had from Debian's unstable suite", self.folder))?;
+        // Last, so that its presence proves that everything is unpacked.
+        fs::rename(work.join("root"), &folder)?;
+        Ok(fs::remove_dir_all(&work)?)
+    }
+
+    fn unpack(&self, work: &Path) -> anyhow::Result<()> {
+        for tool in ["apt-get", "dpkg"] {
+            ensure!(find(tool).is_some(), "{tool} is not installed");
+        }
+        ensure!(Path::new(KEYS).is_file(), "{KEYS} is not there (Debian: apt-get install debian-archive-keyring)");
+        for folder in ["lists/partial", "cache/archives/partial", "root"] {
+            fs::create_dir_all(work.join(folder))?;
+        }
+        let archive = archive()?;
+        let configuration = work.join("apt.conf").display().to_string();
+        fs::write(&configuration, self::configuration(work))?;
+        fs::write(work.join("status"), "")?;
+        fs::write(work.join("sources.list"), format!("deb [target=Packages signed-by={KEYS}] {archive} sid main\n"))?;
+        let apt = |arguments: &[&str]| program("apt-get").args(["--config-file", &configuration]).args(arguments).run();
+        apt(&["update", "--error-on=any"])?;
+        let packages = self.packages.map(|package| format!("{package}={}", self.versions));
+        let install = ["install", "--assume-yes", "--no-install-recommends", "--download-only"];
+        apt(&[&install[..], &packages.each_ref().map(String::as_str)].concat())?;
+        for package in files(&work.join("cache/archives"), &["deb"])? {
+            program("dpkg").args(["--extract"]).args([package, work.join("root")]).run()?;
+        }
+        Ok(())
+    }
+}
+
+/// The archive that this machine has Debian's packages from: a mirror, possibly.
+fn archive() -> anyhow::Result<String> {
+    let of_debian = ["Created-By: Packages", "Origin: Debian", "Label: Debian", "Component: main"];
+    let found = program("apt-get").args(["indextargets", "--format", "$(REPO_URI)"]).args(of_debian).output()?;
+    let Some(archive) = found.lines().next() else { bail!("apt knows no archive of Debian: run apt-get update") };
+    Ok(archive.to_owned())
+}
+
+/// Settings by which apt has lists, a cache and a status of its own, in which nothing is installed. The machine's
+/// preferences and hooks are about its own packages; the user of apt's sandbox may have no access to this folder.
+fn configuration(work: &Path) -> String {
+    let work = work.display();
+    format!(
+        r#"Dir::State::lists "{work}/lists";
+Dir::State::status "{work}/status";
+Dir::Cache "{work}/cache";
+Dir::Etc::sourcelist "{work}/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Acquire::Languages "none";
+APT::Sandbox::User "root";
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+"#
+    )
+}
