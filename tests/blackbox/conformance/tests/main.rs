@@ -20,6 +20,7 @@ macro_rules! on_mariadb_and_mysql {
 mod frozen;
 mod hidden_identity;
 mod interrupted;
+mod limits;
 mod memory;
 mod mysql;
 mod opening;

@@ -47,7 +47,7 @@ const OF_POSTGRES: [&str; 4] = ["pgbouncer", "hidden_identity::", "hints_resume"
 const PARTS: [(&str, Tests, &[&str]); 5] = [
     ("stores, views", STORES, &["mysql::", "postgres::", "hidden_identity::"]),
     ("migrations, settings", STORES, &["opening::"]),
-    ("outages", STORES, &["recovery::", "interrupted::", "frozen::"]),
+    ("outages", STORES, &["recovery::", "interrupted::", "frozen::", "limits::"]),
     ("fence", FENCE, &[""]),
     ("leader, crashes, restore", E2E, &["leader::", "crashes::", "restore::"]),
 ];
