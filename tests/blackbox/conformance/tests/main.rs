@@ -3,6 +3,7 @@
 mod frozen;
 mod hidden_identity;
 mod interrupted;
+mod limits;
 mod memory;
 mod mysql;
 mod opening;

@@ -34,3 +34,8 @@ async fn killed_leader_is_replaced_in_time(store: Store) {
     yardstick.assert_in_time(&times, TTL);
     assert_not_early(&times, TTL);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_leader_is_replaced_in_time_on_mysql() {
+    killed_leader_is_replaced_in_time(Store::MySql).await;
+}

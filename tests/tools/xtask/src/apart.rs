@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 
-use crate::programs::{linted, program, root};
+use crate::programs::{Program, linted, program, root};
 
 /// A package whose tests run apart.
 pub struct Apart {
@@ -17,9 +17,19 @@ impl Apart {
     /// Builds the tests of the package in this folder, together with all others: for a single package cargo would
     /// select other features, and rebuild most of it.
     pub fn build(folder: &str) -> anyhow::Result<Self> {
+        Self::build_with(folder, &[])
+    }
+
+    /// Builds one program of tests of the package in this folder, with the features that cargo selects for all packages.
+    pub fn build_one(folder: &str, name: &str) -> anyhow::Result<Self> {
+        Self::build_with(folder, &["--test", name])
+    }
+
+    fn build_with(folder: &str, targets: &[&str]) -> anyhow::Result<Self> {
         let folder = root().join(folder);
         let messages =
             linted(&["test", "--locked", "--workspace", "--no-run", "--message-format=json-render-diagnostics"])
+                .args(targets)
                 .output()
                 .context("building the tests")?;
         let tests: Vec<PathBuf> = messages.lines().filter_map(|line| test_of(&folder, line)).collect();
@@ -33,13 +43,7 @@ impl Apart {
         let mut failed = Vec::new();
         for test in &self.tests {
             println!("\n     Running {}", test.display());
-            let mut run = program(test);
-            run.args(arguments).folder(&self.folder);
-            run.env("CARGO_MANIFEST_DIR", &self.folder.display().to_string()).env("RUST_TEST_THREADS", "1");
-            for (name, value) in environment {
-                run.env(name, value);
-            }
-            if let Err(error) = run.run() {
+            if let Err(error) = self.program(test, environment).args(arguments).run() {
                 failed.push(format!("{error:#}"));
             }
         }
@@ -47,6 +51,31 @@ impl Apart {
             bail!("{}", failed.join("\n"));
         }
         Ok(())
+    }
+
+    /// Runs the tests with these names, as [`Apart::run`] does, and returns how many there are.
+    pub fn run_named(&self, is_meant: impl Fn(&str) -> bool, environment: &[(&str, &str)]) -> anyhow::Result<usize> {
+        let mut count = 0;
+        for test in &self.tests {
+            let list = self.program(test, &[]).args(["--list", "--format=terse"]).output()?;
+            let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
+            let names: Vec<&str> = names.filter(|name| is_meant(name)).collect();
+            if !names.is_empty() {
+                count += names.len();
+                self.program(test, environment).args(["--exact"]).args(names).run()?;
+            }
+        }
+        Ok(count)
+    }
+
+    fn program(&self, test: &Path, environment: &[(&str, &str)]) -> Program {
+        let mut program = program(test);
+        program.folder(&self.folder);
+        program.env("CARGO_MANIFEST_DIR", &self.folder.display().to_string()).env("RUST_TEST_THREADS", "1");
+        for (name, value) in environment {
+            program.env(name, value);
+        }
+        program
     }
 }
 

@@ -10,6 +10,7 @@ mod container;
 mod contract;
 mod deny;
 mod deploy;
+mod engines;
 mod excerpt;
 mod fuzz;
 mod generate;
@@ -80,6 +81,8 @@ enum Task {
     Chaos(Passed),
     /// Kills the database that takes the writes under load, again and again, and has another take over.
     Failover(Passed),
+    /// Runs the tests that depend on a database with each version of the databases, and prints a table.
+    Engines(engines::Engines),
     /// Replaces servers of an earlier version by this one, and back, one after the other under load.
     Upgrade(upgrade::Upgrade),
     /// Attacks a server in many ways: only the attacker may be affected.
@@ -308,6 +311,10 @@ fn run() -> anyhow::Result<()> {
         Task::Chaos(passed) => chaos("chaos", &passed.arguments),
         Task::Fuzz(fuzzing) => fuzz::run(&fuzzing),
         Task::Failover(passed) => chaos("failover", &passed.arguments),
+        Task::Engines(engines) => {
+            packages::provide()?;
+            engines::run(&engines)
+        }
         Task::Upgrade(upgrade) => {
             Stage::Build.run()?;
             upgrade::run(&upgrade)

@@ -1,6 +1,7 @@
 //! The databases and peers that the tests and the bench start, their command lines, and the tools of the other
 //! languages.
 
+pub mod postgres;
 pub mod unstable;
 
 use std::fs;

@@ -15,7 +15,7 @@ const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Packages that are unpacked together.
 pub struct Unpacked {
     /// The folder in `target/tools`.
-    folder: &'static str,
+    pub folder: &'static str,
     /// The packages, each with the versions that it may have.
     packages: &'static [&'static str],
 }
@@ -23,6 +23,10 @@ pub struct Unpacked {
 /// MySQL: the server, and the programs that dump and restore its databases.
 pub const MYSQL: Unpacked =
     Unpacked { folder: "mysql-9.7", packages: &["mysql-server-core=9.7.*", "mysql-client-core=9.7.*"] };
+
+/// MariaDB in a later version than the machine's own: the same.
+pub const MARIADB: Unpacked =
+    Unpacked { folder: "mariadb-11.8", packages: &["mariadb-server-core=1:11.8.*", "mariadb-client=1:11.8.*"] };
 
 /// The systems that the bench compares with, in the versions of today.
 pub const PEERS: Unpacked = Unpacked {
