@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection, Executor, MySqlConnection, PgConnection};
-use tenure_harness::{DatabaseOptions, MariaDb, Postgres};
+use tenure_harness::{DatabaseOptions, MariaDb, MySql, Postgres};
 use tokio::time::sleep;
 
 /// The name of the database in the instance.
@@ -22,6 +22,8 @@ pub enum Kind {
     Postgres,
     /// MariaDB.
     Mariadb,
+    /// MySQL.
+    Mysql,
 }
 
 /// A database instance.
@@ -31,14 +33,17 @@ pub enum Database {
     Postgres(Postgres),
     /// MariaDB.
     MariaDb(MariaDb),
+    /// MySQL.
+    MySql(MySql),
 }
 
-/// Dispatches a call to the instance of either kind.
-macro_rules! either {
+/// Dispatches a call to the instance of any kind.
+macro_rules! dispatch {
     ($self:ident, $instance:ident => $call:expr) => {
         match $self {
             Self::Postgres($instance) => $call,
             Self::MariaDb($instance) => $call,
+            Self::MySql($instance) => $call,
         }
     };
 }
@@ -52,25 +57,26 @@ impl Database {
         let database = match kind {
             Kind::Postgres => Self::Postgres(Postgres::start_with_options(options).await?),
             Kind::Mariadb => Self::MariaDb(MariaDb::start_with_options(options).await?),
+            Kind::Mysql => Self::MySql(MySql::start_with_options(options).await?),
         };
         database.execute(&format!("CREATE DATABASE {NAME}")).await?;
         Ok(database)
     }
 
     async fn execute(&self, sql: &str) -> anyhow::Result<()> {
-        either!(self, instance => instance.execute(sql).await)
+        dispatch!(self, instance => instance.execute(sql).await)
     }
 
     /// Its port on 127.0.0.1.
     #[must_use]
     pub fn port(&self) -> u16 {
-        either!(self, instance => instance.port())
+        dispatch!(self, instance => instance.port())
     }
 
     /// Its URL.
     #[must_use]
     pub fn url(&self) -> String {
-        either!(self, instance => instance.url(NAME))
+        dispatch!(self, instance => instance.url(NAME))
     }
 
     /// Its URL through the port of a proxy.
@@ -81,36 +87,36 @@ impl Database {
 
     /// Kills it with SIGKILL.
     pub async fn kill(&mut self) -> anyhow::Result<()> {
-        either!(self, instance => instance.kill().await)
+        dispatch!(self, instance => instance.kill().await)
     }
 
     /// Stops it.
     pub async fn stop(&mut self) -> anyhow::Result<()> {
-        either!(self, instance => instance.stop().await)
+        dispatch!(self, instance => instance.stop().await)
     }
 
     /// Restarts it.
     pub async fn start_again(&mut self) -> anyhow::Result<()> {
-        either!(self, instance => instance.start_again().await)
+        dispatch!(self, instance => instance.start_again().await)
     }
 
     /// Whether it is running.
     pub fn is_running(&mut self) -> bool {
-        either!(self, instance => instance.is_running())
+        dispatch!(self, instance => instance.is_running())
     }
 
     /// The end of its log.
     #[must_use]
     pub fn log_tail(&self) -> String {
-        either!(self, instance => instance.log_tail())
+        dispatch!(self, instance => instance.log_tail())
     }
 
     /// Freezes or resumes it.
     pub async fn freeze(&mut self, freezes: bool) -> anyhow::Result<()> {
         if freezes {
-            either!(self, instance => instance.pause().await)
+            dispatch!(self, instance => instance.pause().await)
         } else {
-            either!(self, instance => instance.resume())
+            dispatch!(self, instance => instance.resume())
         }
     }
 
@@ -124,8 +130,9 @@ impl Database {
             );
             return execute(url, &sql).await;
         }
-        let mut connection = mariadb_connection(url).await?;
-        let all = format!("SELECT id FROM information_schema.processlist WHERE db = '{NAME}'");
+        let mut connection = mysql_connection(url).await?;
+        // Its type differs: MySQL's has no sign.
+        let all = format!("SELECT CAST(id AS SIGNED) FROM information_schema.processlist WHERE db = '{NAME}'");
         let all: Vec<i64> = sqlx::query_scalar(&all).fetch_all(&mut connection).await?;
         let how = if ends { "KILL" } else { "KILL QUERY" };
         for one in all {
@@ -141,19 +148,19 @@ impl Database {
         if url.starts_with("postgres") {
             hold(&mut postgres_connection(url).await?, "namespaces", lasts).await
         } else {
-            hold(&mut mariadb_connection(url).await?, &format!("{NAME}.namespaces"), lasts).await
+            hold(&mut mysql_connection(url).await?, &format!("{NAME}.namespaces"), lasts).await
         }
     }
 
     /// Returns the current activity of all connections, one line each.
     pub async fn activity(url: &str) -> anyhow::Result<Vec<String>> {
         let postgres = "SELECT row_to_json(a)::text FROM pg_stat_activity AS a";
-        let mariadb =
+        let mysql =
             "SELECT CONCAT_WS(' ', id, user, db, command, time, state, info) FROM information_schema.processlist";
         Ok(if url.starts_with("postgres") {
             sqlx::query_scalar(postgres).fetch_all(&mut postgres_connection(url).await?).await?
         } else {
-            sqlx::query_scalar(mariadb).fetch_all(&mut mariadb_connection(url).await?).await?
+            sqlx::query_scalar(mysql).fetch_all(&mut mysql_connection(url).await?).await?
         })
     }
 
@@ -182,13 +189,13 @@ where
     Ok(())
 }
 
-/// Executes statements in the database at this URL; with MariaDB, through a connection without a database, which faults
-/// do not disturb.
+/// Executes statements in the database at this URL; with MariaDB or MySQL, through a connection without a database,
+/// which faults do not disturb.
 pub async fn execute(url: &str, sql: &str) -> anyhow::Result<()> {
     if url.starts_with("postgres") {
         sqlx::raw_sql(sql).execute(&mut postgres_connection(url).await?).await?;
     } else {
-        sqlx::raw_sql(sql).execute(&mut mariadb_connection(url).await?).await?;
+        sqlx::raw_sql(sql).execute(&mut mysql_connection(url).await?).await?;
     }
     Ok(())
 }
@@ -199,8 +206,8 @@ async fn postgres_connection(url: &str) -> anyhow::Result<PgConnection> {
     Ok(options.application_name(APPLICATION).connect().await?)
 }
 
-/// A MariaDB connection that has no database selected.
-async fn mariadb_connection(url: &str) -> anyhow::Result<MySqlConnection> {
+/// A connection to MariaDB or MySQL that has no database selected.
+async fn mysql_connection(url: &str) -> anyhow::Result<MySqlConnection> {
     let instance = url.strip_suffix(NAME).context("a URL ends with the database's name")?;
     Ok(MySqlConnection::connect(instance).await?)
 }

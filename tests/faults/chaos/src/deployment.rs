@@ -62,7 +62,7 @@ impl Deployment {
         let database = Database::start(kind, &options).await?;
         let pooler = match &database {
             Database::Postgres(postgres) => Some(PgBouncer::start(postgres).await?),
-            Database::MariaDb(_) => None,
+            Database::MariaDb(_) | Database::MySql(_) => None,
         };
         let mut servers = Vec::new();
         for number in 0..SERVERS {

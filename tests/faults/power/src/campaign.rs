@@ -276,7 +276,7 @@ async fn read(database: &Database, drive: &Drive, has_tables: bool) -> anyhow::R
             drive.copy_files(folder.path())?;
             sqlite_url(folder.path())
         }
-        Database::Postgres(_) | Database::Mariadb(_) => database.url(),
+        _ => database.url(),
     };
     if !has_tables {
         migrate(&StoreOptions::new(&url)).await.context("making the tables")?;

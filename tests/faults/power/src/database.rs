@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::ValueEnum;
-use tenure_harness::{MariaDb, Postgres};
+use tenure_harness::{Flavour, MariaDb, MySql, MySqlServer, Postgres};
 
 /// A kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -14,6 +14,8 @@ pub enum Kind {
     Postgres,
     /// MariaDB.
     Mariadb,
+    /// MySQL.
+    Mysql,
 }
 
 impl Kind {
@@ -24,6 +26,7 @@ impl Kind {
             Self::Sqlite => "SQLite",
             Self::Postgres => "PostgreSQL",
             Self::Mariadb => "MariaDB",
+            Self::Mysql => "MySQL",
         }
     }
 
@@ -34,8 +37,9 @@ impl Kind {
     }
 }
 
-/// The name of the database in PostgreSQL and MariaDB.
+/// The name of the database in an instance.
 const NAME: &str = "tenure";
+const CREATE: &str = "CREATE DATABASE tenure";
 
 /// Small WAL segments for PostgreSQL, so that a short run sees many segments and checkpoints.
 const INITDB: [&str; 1] = ["--wal-segsize=1"];
@@ -51,30 +55,25 @@ pub(crate) enum Database {
     Sqlite(String),
     Postgres(Postgres),
     Mariadb(MariaDb),
+    Mysql(MySql),
 }
 
 impl Database {
     /// Starts a database whose data is in this folder, on this port. Creates it if there is none.
     pub(crate) async fn start(kind: Kind, folder: &Path, port: u16) -> anyhow::Result<Self> {
         let data = folder.join("data");
-        let is_new = !data.exists();
-        let create = format!("CREATE DATABASE {NAME}");
         Ok(match kind {
             Kind::Sqlite => Self::Sqlite(sqlite_url(folder)),
             Kind::Postgres => {
+                let is_new = !data.exists();
                 let postgres = Postgres::start_in(&data, port, &INITDB, &SETTINGS).await?;
                 if is_new {
-                    postgres.execute(&create).await?;
+                    postgres.execute(CREATE).await?;
                 }
                 Self::Postgres(postgres)
             }
-            Kind::Mariadb => {
-                let mariadb = MariaDb::start_in(&data, port, &[]).await?;
-                if is_new {
-                    mariadb.execute(&create).await?;
-                }
-                Self::Mariadb(mariadb)
-            }
+            Kind::Mariadb => Self::Mariadb(start_in(&data, port).await?),
+            Kind::Mysql => Self::Mysql(start_in(&data, port).await?),
         })
     }
 
@@ -84,6 +83,7 @@ impl Database {
             Self::Sqlite(url) => url.clone(),
             Self::Postgres(postgres) => postgres.url(NAME),
             Self::Mariadb(mariadb) => mariadb.url(NAME),
+            Self::Mysql(mysql) => mysql.url(NAME),
         }
     }
 
@@ -93,6 +93,17 @@ impl Database {
             Self::Sqlite(_) => Ok(()),
             Self::Postgres(mut postgres) => postgres.kill().await,
             Self::Mariadb(mut mariadb) => mariadb.kill().await,
+            Self::Mysql(mut mysql) => mysql.kill().await,
         }
     }
+}
+
+/// Starts a server of the MySQL family as [`Database::start`] does.
+async fn start_in<F: Flavour>(data: &Path, port: u16) -> anyhow::Result<MySqlServer<F>> {
+    let is_new = !data.exists();
+    let server = MySqlServer::start_in(data, port, &[]).await?;
+    if is_new {
+        server.execute(CREATE).await?;
+    }
+    Ok(server)
 }

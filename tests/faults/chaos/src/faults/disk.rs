@@ -9,6 +9,7 @@ use anyhow::Context;
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use tokio::time::sleep;
 
+use crate::database::Database;
 use crate::deployment::Deployment;
 
 /// Its size. Unused space costs nothing.
@@ -74,8 +75,8 @@ pub(super) async fn fill(deployment: &Deployment, lasts: Duration) -> anyhow::Re
     let ballast = disk.fill()?;
     sleep(lasts).await;
     fs::remove_file(ballast).context("removing ballast")?;
-    // The database may have exited.
-    if !database.is_running() {
+    // It may have exited. MySQL looks for space once a minute only, and commits nothing until then.
+    if !database.is_running() || matches!(*database, Database::MySql(_)) {
         database.kill().await?;
         database.start_again().await?;
     }
