@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use crate::programs::{Program, find, program, root};
+use crate::programs::{Program, files, find, program, root};
 use crate::release::pack;
 
 /// The contract that later changes must not break, as buf's image.
@@ -21,6 +21,13 @@ pub fn check() -> anyhow::Result<()> {
     run(&["lint", "proto"])?;
     run(&["format", "proto", "--diff", "--exit-code"]).context("run `buf format -w proto`")?;
     run(&["breaking", "proto", "--against", IMAGE])
+}
+
+/// Checks that the contract breaks no client of a release, which has its descriptors.
+pub fn keeps(release: &Path) -> anyhow::Result<()> {
+    let buf = install()?;
+    let descriptors = files(&release.join("proto"), &["binpb"])?;
+    descriptors.iter().try_for_each(|of| buf(&["breaking", "proto", "--against", &of.display().to_string()]).run())
 }
 
 /// Writes the image.

@@ -8,6 +8,7 @@ use anyhow::Context;
 use clap::Args;
 
 use crate::apart::Apart;
+use crate::contract;
 use crate::programs::{self, cargo, program, root};
 
 /// Which version to come from.
@@ -30,10 +31,12 @@ pub fn run(upgrade: &Upgrade) -> anyhow::Result<()> {
     Apart::build("tests/blackbox/e2e")?.run(&["upgrade::"], &[("TENURE_UPGRADE_FROM", older)])
 }
 
-/// The server of a release, which is checked against its checksums if they are there.
+/// The server of a release. With the whole folder, its checksums and its contract are checked as well.
 fn unpack(release: &Path) -> anyhow::Result<PathBuf> {
     let archive = if release.is_dir() {
-        program("sha256sum").folder(release).args(["--check", "--quiet", "--strict", "SHA256SUMS"]).run()?;
+        let release = release.canonicalize()?;
+        contract::keeps(&release)?;
+        program("sha256sum").folder(&release).args(["--check", "--quiet", "--strict", "SHA256SUMS"]).run()?;
         let archives = programs::files(&release.join("programs"), &["gz"])?;
         archives.into_iter().next().with_context(|| format!("{} has no programs", release.display()))?
     } else {

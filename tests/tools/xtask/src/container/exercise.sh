@@ -40,7 +40,7 @@ say "it is ready"
 inside /usr/local/bin/tenure lock exercise -- /usr/local/bin/tenure get exercise
 [ -s "$image/data/tenure.db" ] || fail "its state is not in /data"
 case $(inside /usr/local/bin/tenured --data-dir /elsewhere --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 2>&1) in
-*"cannot make /elsewhere"*) ;;
+*"cannot create /elsewhere"*) ;;
 *) fail "it can write outside of /data" ;;
 esac
 kill -TERM "$server"
