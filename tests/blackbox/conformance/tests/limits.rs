@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use sqlx::{Connection, MySqlConnection, PgConnection};
-use tenure_harness::{Flavour, MySqlServer, Postgres, wait_until};
+use tenure_harness::{Flavour, MySqlServer, Postgres, on_mariadb_and_mysql, wait_until};
 use tenure_server::store::{StoreError, StoreOptions, migrate, open};
 
 use crate::opening::batch;
