@@ -56,6 +56,9 @@ pub enum Part {
     Hold(holder::Holder),
 }
 
+/// The numbers of concurrent clients in the short form.
+pub const QUICK_CONCURRENCY: [usize; 2] = [1, 8];
+
 /// The duration of a measurement in the short form.
 const QUICK: Duration = Duration::from_millis(200);
 
@@ -87,7 +90,7 @@ impl Arguments {
             targets: self.target,
             rounds: if self.quick { 1 } else { self.rounds },
             time: if self.quick { QUICK } else { long },
-            concurrency: if self.quick { vec![1, 8] } else { self.concurrency },
+            concurrency: if self.quick { QUICK_CONCURRENCY.to_vec() } else { self.concurrency },
             levels: self.level,
             quick: self.quick,
             out: self.out,

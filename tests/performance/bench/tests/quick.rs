@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
+use tenure_bench::arguments::QUICK_CONCURRENCY;
 use tenure_bench::report::Stored;
 use tenure_bench::work::{self, Candidate, Levels};
 
@@ -19,10 +20,12 @@ fn every_target_is_measured() {
         let text = fs::read_to_string(file).expect("results");
         let stored: Stored = serde_json::from_str(&text).expect("results as JSON");
         let measured: BTreeSet<&str> = stored.records.iter().map(|record| record.target.as_str()).collect();
-        let is_quick = |candidate: &&Candidate| match (&work.levels, candidate.levels) {
-            (Levels::Own { quick, .. }, Some(levels)) => quick.iter().any(|level| levels.contains(level)),
-            _ => true,
+        let levels: &[usize] = match work.levels {
+            Levels::Concurrency => &QUICK_CONCURRENCY,
+            Levels::Own { quick, .. } => quick,
         };
+        let is_quick =
+            |candidate: &&Candidate| candidate.levels.is_none_or(|own| own.iter().any(|level| levels.contains(level)));
         let expected: BTreeSet<&str> =
             work.candidates.iter().filter(is_quick).map(|candidate| candidate.name.as_str()).collect();
         assert_eq!(measured, expected, "of {}", work.name);
