@@ -1,6 +1,6 @@
 //! The Helm chart, linted, rendered and checked without a cluster, by the tests in tests/static/chart.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
@@ -34,11 +34,14 @@ pub fn helm() -> anyhow::Result<PathBuf> {
     let (package, version) = HELM;
     let folder = root().join("target/tools").join(format!("helm-{version}"));
     let helm = folder.join("helm");
+    fs::create_dir_all(&folder)?;
+    // Another stage may build it at the same time.
+    let lock = File::create(folder.join("lock"))?;
+    lock.lock()?;
     if helm.is_file() {
         return Ok(helm);
     }
     let Some(go) = find("go") else { bail!("go is not installed: helm is built with it") };
-    fs::create_dir_all(&folder)?;
     let mut install = program(go);
     // Without optimizations and debug information, this takes half the time.
     install.args(["install", "-gcflags=all=-N -l", "-ldflags=-s -w", &format!("{package}@{version}")]);
