@@ -2,6 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -97,9 +98,12 @@ fn versions() -> Vec<String> {
     versions.chain(zookeeper::version()).filter(|version| !version.is_empty()).collect()
 }
 
-/// The first line of a program's output. Empty if it cannot be run.
+/// The first line of a program's output, in which programs may call themselves by their path. Empty if it cannot be run.
 fn output(program: &mut Command) -> String {
     let output = program.current_dir(env!("CARGO_MANIFEST_DIR")).output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    text.lines().next().unwrap_or_default().trim().to_string()
+    let line = text.lines().next().unwrap_or_default().trim();
+    let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let name = Path::new(name).file_name().unwrap_or_default().to_string_lossy();
+    format!("{name} {rest}").trim().to_owned()
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 use crate::programs::{Program, files, find, program, root};
 use crate::release::pack;
@@ -27,6 +27,7 @@ pub fn check() -> anyhow::Result<()> {
 pub fn keeps(release: &Path) -> anyhow::Result<()> {
     let buf = install()?;
     let descriptors = files(&release.join("proto"), &["binpb"])?;
+    ensure!(!descriptors.is_empty(), "{} has no descriptors of the contract", release.display());
     descriptors.iter().try_for_each(|of| buf(&["breaking", "proto", "--against", &of.display().to_string()]).run())
 }
 

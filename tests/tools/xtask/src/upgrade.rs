@@ -35,8 +35,8 @@ pub fn run(upgrade: &Upgrade) -> anyhow::Result<()> {
 fn unpack(release: &Path) -> anyhow::Result<PathBuf> {
     let archive = if release.is_dir() {
         let release = release.canonicalize()?;
-        contract::keeps(&release)?;
         program("sha256sum").folder(&release).args(["--check", "--quiet", "--strict", "SHA256SUMS"]).run()?;
+        contract::keeps(&release)?;
         let archives = programs::files(&release.join("programs"), &["gz"])?;
         archives.into_iter().next().with_context(|| format!("{} has no programs", release.display()))?
     } else {
