@@ -5,7 +5,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenure-lock/tenure/clients/go/internal/testserver"
 	"github.com/tenure-lock/tenure/clients/go/tenure"
 	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
@@ -38,56 +38,6 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// The address of a server for this test.
-func startServer(t *testing.T) string {
-	t.Helper()
-	if os.Getenv("TENURED") == "" {
-		t.Skip("TENURED is not the path of a server")
-	}
-	address, folder := "", t.TempDir()
-	eventually(t, "the server listens", func() bool {
-		address = freeAddress(t)
-		server := exec.Command(os.Getenv("TENURED"), "--listen", address, "--admin-listen", freeAddress(t),
-			"--store-url", "sqlite:"+filepath.Join(folder, "tenure.db"), "--log-level", "warn")
-		server.Stderr = os.Stderr
-		if err := server.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			_ = server.Wait()
-		}()
-		t.Cleanup(func() {
-			_ = server.Process.Kill()
-			<-ended
-		})
-		// Another program may have taken the port meanwhile.
-		return listens(address, ended)
-	})
-	return address
-}
-
-// Whether a server comes to listen before it ends.
-func listens(address string, ended <-chan struct{}) bool {
-	for {
-		select {
-		case <-ended:
-			return false
-		case <-time.After(5 * time.Millisecond):
-		}
-		if conn, err := net.Dial("tcp", address); err == nil {
-			_ = conn.Close()
-			select {
-			case <-ended:
-				return false
-			case <-time.After(50 * time.Millisecond):
-				return true
-			}
-		}
-	}
-}
-
 // Waits for a condition.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
@@ -96,16 +46,6 @@ func eventually(t *testing.T, what string, holds func() bool) {
 			t.Fatalf("timed out: %s", what)
 		}
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }
 
 // An example that runs.
@@ -184,18 +124,18 @@ func matches(t *testing.T, printed, like string) {
 }
 
 func TestBasic(t *testing.T) {
-	printed := start(t, startServer(t), "basic").output()
+	printed := start(t, testserver.Start(t).Address, "basic").output()
 	matches(t, printed, `acquired token=\d+\nvalid=true\nreleased`)
 }
 
 func TestTryLock(t *testing.T) {
-	server := startServer(t)
+	server := testserver.Start(t).Address
 	matches(t, start(t, server, "try_lock", "one").output(), `running token=\d+\ndone`)
 	matches(t, start(t, server, "try_lock", "two").output(), `busy holder=one`)
 }
 
 func TestLeaderLoop(t *testing.T) {
-	server := startServer(t)
+	server := testserver.Start(t).Address
 	first := start(t, server, "leader_loop", "first")
 	first.prints("candidate first")
 	token := first.prints(`work token=\d+`)
@@ -212,7 +152,7 @@ func TestLeaderLoop(t *testing.T) {
 }
 
 func TestWatch(t *testing.T) {
-	server := startServer(t)
+	server := testserver.Start(t).Address
 	watch := start(t, server, "watch", "nightly")
 	watch.prints(`snapshot revision=\d+`)
 	start(t, server, "basic").output()
@@ -221,7 +161,7 @@ func TestWatch(t *testing.T) {
 }
 
 func TestGroupThroughput(t *testing.T) {
-	server := startServer(t)
+	server := testserver.Start(t).Address
 	client, err := tenure.Connect(&tenure.Options{Endpoints: []string{server}})
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +183,7 @@ func TestGroupThroughput(t *testing.T) {
 }
 
 func TestFencedWrite(t *testing.T) {
-	printed := start(t, startServer(t), "fenced_write", filepath.Join(t.TempDir(), "work.db")).output()
+	printed := start(t, testserver.Start(t).Address, "fenced_write", filepath.Join(t.TempDir(), "work.db")).output()
 	var first, next, refused, highest uint64
 	_, err := fmt.Sscanf(printed, "acquired token=%d\nwrote\nacquired token=%d\nwrote\nrefused token=%d highest=%d",
 		&first, &next, &refused, &highest)

@@ -4,15 +4,13 @@ import (
 	"context"
 	"io"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	client_go "k8s.io/client-go/tools/leaderelection"
 
+	"github.com/tenure-lock/tenure/clients/go/internal/testserver"
 	"github.com/tenure-lock/tenure/clients/go/leaderelection"
 	"github.com/tenure-lock/tenure/clients/go/tenure"
 	"github.com/tenure-lock/tenure/clients/go/tenurev1"
@@ -25,56 +23,6 @@ const (
 	retryPeriod   = 200 * time.Millisecond
 )
 
-// The address of a server for this test.
-func startServer(t *testing.T) string {
-	t.Helper()
-	if os.Getenv("TENURED") == "" {
-		t.Skip("TENURED is not the path of a server")
-	}
-	address, folder := "", t.TempDir()
-	eventually(t, "the server listens", func() bool {
-		address = freeAddress(t)
-		server := exec.Command(os.Getenv("TENURED"), "--listen", address, "--admin-listen", freeAddress(t),
-			"--store-url", "sqlite:"+filepath.Join(folder, "tenure.db"), "--log-level", "warn")
-		server.Stderr = os.Stderr
-		if err := server.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			_ = server.Wait()
-		}()
-		t.Cleanup(func() {
-			_ = server.Process.Kill()
-			<-ended
-		})
-		// Another program may have taken the port meanwhile.
-		return listens(address, ended)
-	})
-	return address
-}
-
-// Whether a server comes to listen before it ends.
-func listens(address string, ended <-chan struct{}) bool {
-	for {
-		select {
-		case <-ended:
-			return false
-		case <-time.After(5 * time.Millisecond):
-		}
-		if conn, err := net.Dial("tcp", address); err == nil {
-			_ = conn.Close()
-			select {
-			case <-ended:
-				return false
-			case <-time.After(50 * time.Millisecond):
-				return true
-			}
-		}
-	}
-}
-
 // Waits for a condition.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
@@ -83,16 +31,6 @@ func eventually(t *testing.T, what string, holds func() bool) {
 			t.Fatalf("timed out: %s", what)
 		}
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }
 
 // A relay to the server, until it is cut.
@@ -202,7 +140,7 @@ func receive[T any](t *testing.T, what string, from <-chan T) T {
 }
 
 func TestLeaderThatStopsIsReplacedAtOnce(t *testing.T) {
-	server := startServer(t)
+	server := testserver.Start(t).Address
 	first := startCandidate(t, "first", server)
 	token := receive(t, "the first leads", first.started)
 	second := startCandidate(t, "second", server)
@@ -234,7 +172,7 @@ func TestLeaderThatStopsIsReplacedAtOnce(t *testing.T) {
 }
 
 func TestLeaderThatIsCutOffStopsBeforeTheNextOneLeads(t *testing.T) {
-	server := startServer(t)
+	server := testserver.Start(t).Address
 	way, cut := startRelay(t, server)
 	first := startCandidate(t, "first", way)
 	receive(t, "the first leads", first.started)
@@ -248,7 +186,7 @@ func TestLeaderThatIsCutOffStopsBeforeTheNextOneLeads(t *testing.T) {
 }
 
 func TestEvictedLeaderStopsBeforeItLeadsAgain(t *testing.T) {
-	server := startServer(t)
+	server := testserver.Start(t).Address
 	first := startCandidate(t, "first", server)
 	token := receive(t, "the first leads", first.started)
 	operator, err := tenure.Connect(&tenure.Options{Endpoints: []string{server}})
@@ -272,7 +210,7 @@ func TestEvictedLeaderStopsBeforeItLeadsAgain(t *testing.T) {
 }
 
 func TestLeaderTransitionsAreCounted(t *testing.T) {
-	server := startServer(t)
+	server := testserver.Start(t).Address
 	for transitions, name := range []string{"first", "second", "first"} {
 		c := startCandidate(t, name, server)
 		receive(t, "it leads", c.started)
@@ -291,7 +229,7 @@ func TestLeaderTransitionsAreCounted(t *testing.T) {
 
 func TestLeaseDurationGraceAndMetadataHaveTheirEffect(t *testing.T) {
 	const grace = 3500 * time.Millisecond
-	server := startServer(t)
+	server := testserver.Start(t).Address
 	c := startCandidateWith(t, "first", server, leaderelection.Options{
 		DisconnectGrace: grace, Metadata: map[string]string{"zone": "east"},
 	})

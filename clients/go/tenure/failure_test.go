@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenure-lock/tenure/clients/go/internal/testserver"
 	"github.com/tenure-lock/tenure/clients/go/tenure"
 )
 
@@ -17,8 +18,8 @@ func TestHoldsAndPlacesInQueuesOutliveACrashOfTheServer(t *testing.T) {
 	guard := must(client.Lock("job", nil).Acquire(ctx))
 	waiting := acquiring(ctx, other.Lock("job", nil))
 	eventually(t, "it waits", func() bool { return waiters(t, client, "job") == 1 })
-	server.kill()
-	server.start()
+	server.Kill()
+	server.Restart()
 	// A call goes over a new connection.
 	lock := getLock(t, client, "job")
 	if !guard.IsValid() || tenure.HolderOf(lock).GetToken() != guard.Token() || lock.WaiterCount != 1 {
@@ -32,8 +33,8 @@ func TestHoldsAndPlacesInQueuesOutliveACrashOfTheServer(t *testing.T) {
 
 func TestTheNextEndpointIsTaken(t *testing.T) {
 	server, ctx := startServer(t), patiently(t)
-	first, second := startRelay(t, server.address), startRelay(t, server.address)
-	client := connect(t, freeAddress(t), first.address, second.address)
+	first, second := startRelay(t, server.Address), startRelay(t, server.Address)
+	client := connect(t, testserver.FreeAddress(t), first.address, second.address)
 	guard := must(client.Lock("job", &tenure.LockOptions{
 		Session: tenure.SessionOptions{TTL: 20 * time.Second, DisconnectGrace: 5 * time.Second},
 	}).Acquire(ctx))
@@ -49,7 +50,7 @@ func TestTheNextEndpointIsTaken(t *testing.T) {
 
 func TestSilentConnectionIsReplaced(t *testing.T) {
 	server, ctx := startServer(t), patiently(t)
-	way := startRelay(t, server.address)
+	way := startRelay(t, server.Address)
 	client := connect(t, way.address)
 	const ttl = 2 * shortTTL
 	guard := must(client.Lock("job", &tenure.LockOptions{Session: tenure.SessionOptions{TTL: ttl}}).Acquire(ctx))
@@ -71,7 +72,7 @@ func TestSilenceEndsASessionBeforeTheServerDoes(t *testing.T) {
 	session := must(client.OpenSession(ctx, &tenure.SessionOptions{TTL: shortTTL}))
 	frozen, until := time.Now(), time.Now()
 	err := session.Lock("job", nil).Do(ctx, func(ctx context.Context, hold *tenure.Hold) error {
-		server.signal(syscall.SIGSTOP)
+		server.Signal(syscall.SIGSTOP)
 		frozen = time.Now()
 		until = session.ValidUntil()
 		<-ctx.Done()
@@ -80,7 +81,7 @@ func TestSilenceEndsASessionBeforeTheServerDoes(t *testing.T) {
 		}
 		return nil
 	})
-	server.signal(syscall.SIGCONT)
+	server.Signal(syscall.SIGCONT)
 	var lost *tenure.LostError
 	if !errors.As(err, &lost) || lost.Reason != tenure.LostUnrenewed {
 		t.Errorf("%v", err)
@@ -100,7 +101,7 @@ func TestSilenceEndsASessionBeforeTheServerDoes(t *testing.T) {
 
 func TestSessionIsAtRiskBeforeItIsLost(t *testing.T) {
 	server, ctx := startServer(t), patiently(t)
-	way := startRelay(t, server.address)
+	way := startRelay(t, server.Address)
 	session := must(connect(t, way.address).OpenSession(ctx, &tenure.SessionOptions{TTL: shortTTL}))
 	var states []tenure.SessionState
 	for state := range session.States(ctx) {
@@ -149,7 +150,7 @@ func TestDeadProcessIsReplaced(t *testing.T) {
 	server, ctx := startServer(t), patiently(t)
 	client := server.client()
 	driver := startDriver(t)
-	driver.ask(t, map[string]any{"do": "connect", "client": "c", "endpoints": []string{server.address}})
+	driver.ask(t, map[string]any{"do": "connect", "client": "c", "endpoints": []string{server.Address}})
 	held := driver.ask(t, map[string]any{
 		"do": "acquire", "client": "c", "guard": "g", "names": []string{"job"}, "ttl_ms": shortTTL.Milliseconds(),
 	})
@@ -171,7 +172,7 @@ func TestFrozenProcessHasLostItsHoldWhenItResumes(t *testing.T) {
 	server, ctx := startServer(t), patiently(t)
 	client := server.client()
 	driver := startDriver(t)
-	driver.ask(t, map[string]any{"do": "connect", "client": "c", "endpoints": []string{server.address}})
+	driver.ask(t, map[string]any{"do": "connect", "client": "c", "endpoints": []string{server.Address}})
 	driver.ask(t, map[string]any{
 		"do": "acquire", "client": "c", "guard": "g", "names": []string{"job"}, "ttl_ms": shortTTL.Milliseconds(),
 	})

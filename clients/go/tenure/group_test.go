@@ -46,8 +46,8 @@ func TestMembersAreAssignedAgainWhenTheyChange(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	until(second, "1 of 1")
-	server.kill()
-	server.start()
+	server.Kill()
+	server.Restart()
 	third, _, _ := take()
 	until(third, "2 of 2")
 }

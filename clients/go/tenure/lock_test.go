@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenure-lock/tenure/clients/go/internal/testserver"
 	"github.com/tenure-lock/tenure/clients/go/tenure"
 	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
@@ -315,7 +316,7 @@ func TestClosedClientHasReleasedEverything(t *testing.T) {
 }
 
 func TestWithoutAServerACallEnds(t *testing.T) {
-	client := connectWith(t, tenure.Options{Endpoints: []string{freeAddress(t)}, CallTimeout: 200 * time.Millisecond})
+	client := connectWith(t, tenure.Options{Endpoints: []string{testserver.FreeAddress(t)}, CallTimeout: 200 * time.Millisecond})
 	ctx := patiently(t)
 	_, err := client.Lock("job", nil).Acquire(ctx)
 	if !errors.Is(err, tenure.ErrUnavailable) || !tenure.IsTransient(err) || !strings.Contains(err.Error(), "refused") {
@@ -336,7 +337,7 @@ func TestWithoutAServerACallEnds(t *testing.T) {
 }
 
 func TestCallWhoseContextIsDoneRequestsNothing(t *testing.T) {
-	client := connectWith(t, tenure.Options{Endpoints: []string{freeAddress(t)}})
+	client := connectWith(t, tenure.Options{Endpoints: []string{testserver.FreeAddress(t)}})
 	ctx, cancel := context.WithCancelCause(context.Background())
 	why := errors.New("why")
 	cancel(why)

@@ -35,7 +35,7 @@ func startSecuredServer(t *testing.T, authority *authority, arguments ...string)
 
 // Options for a client that knows the authority.
 func (s securedServer) options() tenure.Options {
-	_, port, _ := net.SplitHostPort(s.address)
+	_, port, _ := net.SplitHostPort(s.Address)
 	return tenure.Options{Endpoints: []string{"https://localhost:" + port}, CACert: s.authority.ca, CallTimeout: patience}
 }
 
@@ -107,8 +107,8 @@ func TestProblemsWithCertificatesAreReported(t *testing.T) {
 	secured := startSecuredServer(t, authority, "--tls-client-ca", authority.ca)
 	elsewhere, byAddress, clear := secured.options(), secured.options(), secured.options()
 	elsewhere.TLSServerName = "elsewhere.example"
-	byAddress.Endpoints = []string{"https://" + secured.address}
-	clear.Endpoints, clear.CACert = []string{secured.address}, ""
+	byAddress.Endpoints = []string{"https://" + secured.Address}
+	clear.Endpoints, clear.CACert = []string{secured.Address}, ""
 	unknown, foreign := secured.options(), secured.options()
 	unknown.CACert = other.ca
 	foreign.ClientCert, foreign.ClientKey = other.certify("client", "worker.example")
@@ -121,7 +121,7 @@ func TestProblemsWithCertificatesAreReported(t *testing.T) {
 		{byAddress, "any IP SANs"},
 		{foreign, "unknown certificate authority"},
 		// The server replies that it expects TLS; gRPC shows that as a connection that failed, or as one that drains.
-		{clear, "http://" + secured.address + ": "},
+		{clear, "http://" + secured.Address + ": "},
 	} {
 		t.Run(test.problem, func(t *testing.T) {
 			t.Parallel()
@@ -144,9 +144,9 @@ func TestTokenIsReadForEachCall(t *testing.T) {
 	write(tokens, firstLine)
 	write(mine, first+"\n")
 	server := startServer(t, "--tokens-file", tokens)
-	client := connectWith(t, tenure.Options{Endpoints: []string{server.address}, TokenFile: mine, CallTimeout: patience})
+	client := connectWith(t, tenure.Options{Endpoints: []string{server.Address}, TokenFile: mine, CallTimeout: patience})
 	must(0, use(ctx, client))
-	bySecond := tenure.Options{Endpoints: []string{server.address}, Token: tenure.Secret(second), CallTimeout: patience}
+	bySecond := tenure.Options{Endpoints: []string{server.Address}, Token: tenure.Secret(second), CallTimeout: patience}
 	isRefusedAtOnce(t, connectWith(t, bySecond), "known-token")
 
 	write(tokens, secondLine)
@@ -190,13 +190,13 @@ func TestOpenSessionKeepsRetryingWhileTheCredentialsAreRefused(t *testing.T) {
 	client := connectWith(t, options)
 	guard := must(client.Lock("job", &tenure.LockOptions{Session: tenure.SessionOptions{TTL: patience}}).Acquire(ctx))
 
-	secured.kill()
+	secured.Kill()
 	write(tokens, secondLine)
 	cert, key := successor.certify("server", "localhost")
 	must(0, os.Rename(cert, filepath.Join(authority.folder, "server.crt")))
 	must(0, os.Rename(key, filepath.Join(authority.folder, "server.key")))
 	must(0, os.Rename(successor.ca, authority.ca))
-	secured.start()
+	secured.Restart()
 	isRefusedAtOnce(t, client, "known-token")
 	if !guard.IsValid() {
 		t.Errorf("lost: %v", guard.Err())
@@ -223,7 +223,7 @@ func TestDriverSendsItsCredentials(t *testing.T) {
 		"by certificate": {"client_cert": cert, "client_key": key},
 	} {
 		request := map[string]any{
-			"do": "connect", "client": client, "endpoints": []string{"https://" + secured.address}, "ca_cert": authority.ca,
+			"do": "connect", "client": client, "endpoints": []string{"https://" + secured.Address}, "ca_cert": authority.ca,
 			"tls_server_name": "server.example",
 		}
 		maps.Copy(request, credentials)

@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/tenure-lock/tenure/clients/go/internal/testserver"
 	"github.com/tenure-lock/tenure/clients/go/tenure"
 	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
@@ -24,95 +21,21 @@ const (
 	shortTTL = 3 * time.Second
 )
 
-// A server of its own for one test, with SQLite in a temporary folder.
+// A server of its own for one test.
 type server struct {
-	t       *testing.T
-	address string
-	admin   string
-	store   string
-	// Further ones of the test.
-	arguments []string
-	process   *os.Process
-	ended     chan struct{}
+	*testserver.Server
+	t *testing.T
 }
 
 func startServer(t *testing.T, arguments ...string) *server {
 	t.Helper()
-	if os.Getenv("TENURED") == "" {
-		t.Skip("TENURED is not the path of a server")
-	}
-	s := &server{t: t, store: filepath.Join(t.TempDir(), "tenure.db"), arguments: arguments}
-	t.Cleanup(s.kill)
-	eventually(t, "the server listens", func() bool {
-		s.kill()
-		s.address, s.admin = freeAddress(t), freeAddress(t)
-		// Another program may have taken a port meanwhile.
-		return s.tryToStart()
-	})
-	return s
-}
-
-// Starts it where it was.
-func (s *server) start() {
-	s.t.Helper()
-	if !s.tryToStart() {
-		s.t.Fatal("the server did not start")
-	}
-}
-
-func (s *server) tryToStart() bool {
-	s.t.Helper()
-	command := exec.Command(os.Getenv("TENURED"), append([]string{
-		"--listen", s.address, "--admin-listen", s.admin, "--store-url", "sqlite:" + s.store, "--log-level", "warn",
-	}, s.arguments...)...)
-	command.Stderr = os.Stderr
-	if err := command.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	s.process, s.ended = command.Process, make(chan struct{})
-	go func(ended chan struct{}) {
-		defer close(ended)
-		_ = command.Wait()
-	}(s.ended)
-	for {
-		select {
-		case <-s.ended:
-			return false
-		case <-time.After(5 * time.Millisecond):
-		}
-		if conn, err := net.Dial("tcp", s.address); err == nil {
-			_ = conn.Close()
-			// It may be another program that listens.
-			select {
-			case <-s.ended:
-				return false
-			case <-time.After(50 * time.Millisecond):
-				return true
-			}
-		}
-	}
-}
-
-// As a crash.
-func (s *server) kill() {
-	if s.process != nil {
-		_ = s.process.Kill()
-		<-s.ended
-		s.process = nil
-	}
-}
-
-func (s *server) signal(signal syscall.Signal) {
-	s.t.Helper()
-	if err := s.process.Signal(signal); err != nil {
-		s.t.Fatal(err)
-	}
+	return &server{testserver.Start(t, arguments...), t}
 }
 
 // A client of this server.
 func (s *server) client() *tenure.Client {
 	s.t.Helper()
-	return connect(s.t, s.address)
+	return connect(s.t, s.Address)
 }
 
 func connect(t *testing.T, endpoints ...string) *tenure.Client {
@@ -132,16 +55,6 @@ func connectWith(t *testing.T, options tenure.Options) *tenure.Client {
 		_ = client.Close(ctx)
 	})
 	return client
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }
 
 // The network between a client and a server, which can be cut.

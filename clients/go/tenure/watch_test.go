@@ -53,8 +53,8 @@ func TestWatchContinuesAcrossRestarts(t *testing.T) {
 			guard := must(session.Lock("job", nil).Acquire(ctx))
 			must(0, guard.Release(ctx))
 		}
-		server.kill()
-		server.start()
+		server.Kill()
+		server.Restart()
 	}
 	seen := map[tenurev1.EventType]int{}
 	for seen[tenurev1.EventType_EVENT_TYPE_ENDED] < 120 {

@@ -2,12 +2,18 @@
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+#: Below the range of ephemeral ports, so that no outgoing connection takes the port of a server that is stopped.
+PORTS = range(10_000, 20_000)
+#: Listeners, each at a port that is of this process.
+CLAIMS: list[socket.socket] = []
 
 #: How long whatever is waited for may take on a busy machine, in seconds.
 PATIENCE = 20.0
@@ -20,9 +26,7 @@ class Server:
         self._folder = folder
         self._store_url = store_url or f"sqlite:{folder / 'tenure.db'}"
         self._arguments = arguments
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -55,9 +59,21 @@ class Server:
         self._process.send_signal(number)
 
     def _listens(self) -> bool:
+        assert self._process is not None and self._process.poll() is None, "the server has ended"
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
             return True
         return False
+
+
+def free_port() -> int:
+    """A port without a listener. Until this process ends, no other test gets it: the same port of another loopback
+    address is listened on."""
+    while True:
+        port = random.choice(PORTS)
+        with contextlib.suppress(OSError):
+            CLAIMS.append(socket.create_server(("127.0.0.2", port)))
+            socket.create_server(("127.0.0.1", port)).close()
+            return port
 
 
 def until(is_met: Callable[[], bool]) -> None:

@@ -4,6 +4,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
+import type { Server as NetServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -19,13 +20,34 @@ function program(): string {
   return TENURED;
 }
 
-async function freePort(): Promise<number> {
-  const listener = createServer().listen(0, '127.0.0.1');
+/** Below the range of ephemeral ports, so that no outgoing connection takes the port of a server that is stopped. */
+const FIRST_PORT = 10_000;
+const PORTS = 10_000;
+
+async function listen(host: string, port: number): Promise<NetServer> {
+  const listener = createServer().listen(port, host).unref();
   await once(listener, 'listening');
-  const address = listener.address();
-  listener.close();
-  await once(listener, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
+  return listener;
+}
+
+/**
+ * A port without a listener. Until this process ends, no other test gets it: the same port of another loopback address is
+ * listened on.
+ */
+async function freePort(): Promise<number> {
+  for (let tries = 0; tries < PORTS; tries += 1) {
+    const port = FIRST_PORT + Math.floor(Math.random() * PORTS);
+    try {
+      await listen('127.0.0.2', port);
+      const probe = await listen('127.0.0.1', port);
+      probe.close();
+      await once(probe, 'close');
+      return port;
+    } catch {
+      // It is taken.
+    }
+  }
+  throw new Error('no port is free');
 }
 
 async function isServing(port: number): Promise<boolean> {
@@ -51,13 +73,12 @@ export class Server {
 
   private constructor(
     private readonly port: number,
-    private readonly adminPort: number,
     private readonly settings: readonly string[],
   ) {}
 
   /** Serves until the test is over, with these settings besides. */
   static async start(...settings: string[]): Promise<Server> {
-    const server = new Server(await freePort(), await freePort(), settings);
+    const server = new Server(await freePort(), settings);
     onTestFinished(async () => {
       await server.kill();
       rmSync(server.folder, { recursive: true });
@@ -90,7 +111,7 @@ export class Server {
         ['--data-dir', this.folder],
         ['--store-url', `sqlite:${join(this.folder, 'tenure.db')}`],
         ['--listen', `127.0.0.1:${this.port}`],
-        ['--admin-listen', `127.0.0.1:${this.adminPort}`],
+        ['--admin-listen', '127.0.0.1:0'],
         ['--drain-timeout', '1s'],
         ['--log-level', 'warn'],
         this.settings,

@@ -18,6 +18,7 @@ import java.util.concurrent.Future;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -99,8 +100,8 @@ final class Obtaining<T> extends CompletableFuture<T> {
 
     private void setTimer() {
         long now = System.nanoTime();
-        long next = now < until ? until : reply;
-        if (!isSettled && now < next && next != NEVER) {
+        long next = LongStream.of(until, reply).filter(moment -> moment > now).min().orElse(NEVER);
+        if (!isSettled && next != NEVER) {
             timer = connection.later(next - now, () -> {
                 look();
                 setTimer();

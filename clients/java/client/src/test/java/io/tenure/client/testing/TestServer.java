@@ -1,6 +1,7 @@
 package io.tenure.client.testing;
 
 import java.io.IOException;
+import java.net.BindException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -9,15 +10,22 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
-/** A real server on free ports with a database of its own, which can be killed and started anew. */
+/** A real server on a free port with a database of its own, which can be killed and started anew. */
 public final class TestServer implements AutoCloseable {
-    private static final int TRIES = 5;
+    /** Below the range of ephemeral ports, so that no outgoing connection takes the port of a server that is stopped. */
+    private static final int FIRST_PORT = 10_000;
+
+    private static final int PORTS = 10_000;
+    /** Listeners, which the garbage collector would close. */
+    private static final Queue<ServerSocket> CLAIMS = new ConcurrentLinkedQueue<>();
 
     private final Path folder;
     private final int port;
-    private final int adminPort;
     private final List<String> options;
     private Process process;
 
@@ -25,24 +33,36 @@ public final class TestServer implements AutoCloseable {
         this.options = options;
         this.folder = Files.createTempDirectory("tenure-java-");
         this.port = freePort();
-        this.adminPort = freePort();
         this.process = launch();
     }
 
     /** Starts one, with these options: the program of the environment variable TENURED, or the one on the path. */
     public static TestServer start(String... options) throws IOException, InterruptedException {
         TestServer server = new TestServer(List.of(options));
-        // Another process may have taken a port that was free.
-        for (int tries = 1; !server.isListening() && tries < TRIES; tries++) {
-            server = new TestServer(List.of(options));
-        }
+        server.awaitListening();
         return server;
     }
 
+    /**
+     * A port without a listener. Until this process ends, no other test gets it: the same port of another loopback address is listened
+     * on.
+     */
     private static int freePort() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return socket.getLocalPort();
+        for (int tries = 0; tries < PORTS; tries++) {
+            int port = FIRST_PORT + ThreadLocalRandom.current().nextInt(PORTS);
+            try {
+                CLAIMS.add(listen("127.0.0.2", port));
+                listen("127.0.0.1", port).close();
+                return port;
+            } catch (BindException taken) {
+                // Another one.
+            }
         }
+        throw new IOException("no port is free");
+    }
+
+    private static ServerSocket listen(String address, int port) throws IOException {
+        return new ServerSocket(port, 1, InetAddress.getByName(address));
     }
 
     private Process launch() throws IOException {
@@ -54,7 +74,7 @@ public final class TestServer implements AutoCloseable {
                 "--listen",
                 "127.0.0.1:" + port,
                 "--admin-listen",
-                "127.0.0.1:" + adminPort));
+                "127.0.0.1:0"));
         command.addAll(options);
         return new ProcessBuilder(command)
                 .redirectErrorStream(true)
@@ -63,9 +83,8 @@ public final class TestServer implements AutoCloseable {
                 .start();
     }
 
-    /** Waits until it listens. False: it has ended instead. */
-    private boolean isListening() throws InterruptedException {
-        Eventually.holds("the server listens", () -> {
+    private void awaitListening() throws IOException, InterruptedException {
+        Eventually.holds("the server listens, or has ended", () -> {
             try (Socket socket = new Socket()) {
                 socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 100);
                 return true;
@@ -73,7 +92,9 @@ public final class TestServer implements AutoCloseable {
                 return !process.isAlive();
             }
         });
-        return process.isAlive();
+        if (!process.isAlive()) {
+            throw new IOException("the server did not start: see " + folder.resolve("log"));
+        }
     }
 
     public String url() {
@@ -94,9 +115,7 @@ public final class TestServer implements AutoCloseable {
     /** Starts it again, on the same port and database. */
     public void restart() throws IOException, InterruptedException {
         process = launch();
-        if (!isListening()) {
-            throw new IOException("the server did not start again: see " + folder.resolve("log"));
-        }
+        awaitListening();
     }
 
     /** Sends a signal to a process, such as STOP or CONT. */
