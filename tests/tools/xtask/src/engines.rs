@@ -86,14 +86,36 @@ impl Engine {
             let copy = copy(&tools.join(MARIADB.folder), &place.join(MARIADB.folder))?;
             return Ok(vec![make_runnable(&copy)?]);
         }
-        let versions = postgres::PROGRAMS.iter().filter(|(version, _)| self.name() == format!("postgres-{version}"));
-        let mut folders = Vec::new();
-        for folder in versions.flat_map(|(_, folders)| *folders) {
-            postgres::provide()?;
-            folders.push(copy(&tools.join(folder), &place.join(folders.len().to_string()))?.join("bin"));
-        }
-        Ok(folders)
+        let version = postgres::PROGRAMS.iter().find(|(version, _)| self.name() == format!("postgres-{version}"));
+        let Some((_, folders)) = version else { return Ok(Vec::new()) };
+        postgres::provide()?;
+        // All of it: programs find their libraries relative to their own place.
+        copy(&tools.join(postgres::FOLDER), &place.join(postgres::FOLDER))?;
+        Ok(folders.iter().map(|folder| place.join(folder).join("bin")).collect())
     }
+
+    /// Provides it, in a folder of its own.
+    fn place(&self) -> anyhow::Result<Placed> {
+        let folder = TempDir::new()?;
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
+        let mut path = self.provide(folder.path())?;
+        path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+        let path = std::env::join_paths(path)?.into_string().ok().context("PATH is not UTF-8")?;
+        Ok(Placed { path, _folder: folder })
+    }
+}
+
+/// A version that was provided.
+pub struct Placed {
+    /// The search path of programs, with its own first.
+    pub path: String,
+    _folder: TempDir,
+}
+
+/// Provides the newest PostgreSQL.
+pub fn newest_postgres() -> anyhow::Result<Placed> {
+    let newest = ENGINES.iter().rfind(|engine| engine.database == "postgres");
+    newest.context("there is no PostgreSQL")?.place()
 }
 
 /// Runs the tests, and prints a row for each version. Fails at the end if one failed.
@@ -122,15 +144,12 @@ pub fn run(engines: &Engines) -> anyhow::Result<()> {
 
 /// Runs the tests with one version, and returns its row.
 fn test(engine: &Engine, parts: &[Apart], failed: &mut Vec<String>) -> anyhow::Result<String> {
-    let place = TempDir::new()?;
-    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755))?;
-    let mut path = engine.provide(place.path())?;
-    path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
-    let path = std::env::join_paths(path)?.into_string().ok().context("PATH is not UTF-8")?;
-    let environment = [("PATH", path.as_str()), ("RUST_TEST_THREADS", "4"), ("TENURE_E2E_TRIES", "3")];
+    let placed = engine.place()?;
+    let path = placed.path.as_str();
+    let environment = [("PATH", path), ("RUST_TEST_THREADS", "4"), ("TENURE_E2E_TRIES", "3")];
     let version = program(root().join("target/debug/tenure-database-version"))
         .args([engine.database])
-        .env("PATH", &path)
+        .env("PATH", path)
         .output()?;
     let version = version.trim();
     ensure!(version.starts_with(engine.series), "the database is {version}");

@@ -8,7 +8,7 @@ use anyhow::Context;
 use crate::programs::{find, program, root};
 
 /// The folder of all versions in `target/tools`.
-const FOLDER: &str = "postgresql";
+pub const FOLDER: &str = "postgresql";
 
 /// The lock files, in the folder of this crate and, as proof of a complete installation, in the folder of the versions.
 const LOCKS: [&str; 2] = ["package-lock.json", "requirements.lock"];
