@@ -85,7 +85,11 @@ fn row(goal: &Goal, records: &[Record]) -> Option<String> {
         Bound::AtLeast(least) => format!("≥ {least}"),
         Bound::AtMost(most) => format!("≤ {most}"),
     };
-    let reached = if goal.bound.holds(value.median) { "yes" } else { "**no**" };
+    let reached = match goal.limits {
+        _ if goal.bound.holds(value.median) => "yes".to_owned(),
+        Some(section) => format!("**no**: [why](../performance.md#{section})"),
+        None => "**no**".to_owned(),
+    };
     let Spread { median, least, most } = value;
     let (median, least, most) = (round(median), round(least), round(most));
     Some(format!("| {} | {bound} | {median} | {least} ... {most} | {reached} |", goal.text))

@@ -117,6 +117,20 @@ pub struct Goal {
     pub value: fn(&Round) -> Option<f64>,
     /// Its bound.
     pub bound: Bound,
+    /// The section of the page of limits that says what limits the number, if one does.
+    pub limits: Option<&'static str>,
+}
+
+impl Goal {
+    /// A goal.
+    pub fn new(text: &'static str, bound: Bound, value: fn(&Round) -> Option<f64>) -> Self {
+        Self { text, value, bound, limits: None }
+    }
+
+    /// Goals with the section that says what limits them.
+    pub fn limited(section: &'static str, goals: Vec<Self>) -> Vec<Self> {
+        goals.into_iter().map(|goal| Self { limits: Some(section), ..goal }).collect()
+    }
 }
 
 /// The bound of a number.

@@ -26,11 +26,7 @@ pub fn work() -> Work {
         level: "server",
         levels: Levels::Own { full: &[1], quick: &[1] },
         candidates: vec![candidate(Store::Sqlite), candidate(Store::Postgres)],
-        goals: vec![Goal {
-            text: "start, SQLite: p50 in ms",
-            value: |round| round.p50("tenure-sqlite", 1),
-            bound: Bound::AtMost(100.0),
-        }],
+        goals: vec![Goal::new("start, SQLite: p50 in ms", Bound::AtMost(100.0), |round| round.p50("tenure-sqlite", 1))],
     }
 }
 

@@ -11,36 +11,38 @@ const MANY: usize = 1_000_000;
 
 /// The goals.
 pub fn goals() -> Vec<Goal> {
-    let goal = |text, bound, value| Goal { text, value, bound };
-    vec![
-        goal("1,000,000 locks, SQLite: seconds to load them", Bound::AtMost(3.0), |round| {
+    let goals = vec![
+        Goal::new("1,000,000 locks, SQLite: seconds to load them", Bound::AtMost(3.0), |round| {
             round.extra(SQLITE, MANY, LOAD)
         }),
-        goal("1,000,000 locks, PostgreSQL: seconds to load them", Bound::AtMost(3.0), |round| {
+        Goal::new("1,000,000 locks, PostgreSQL: seconds to load them", Bound::AtMost(3.0), |round| {
             round.extra(POSTGRES, MANY, LOAD)
         }),
-        goal("1,000,000 locks, SQLite: server memory a lock in bytes", Bound::AtMost(330.0), |round| {
+        Goal::new("1,000,000 locks, SQLite: server memory a lock in bytes", Bound::AtMost(330.0), |round| {
             round.extra(SQLITE, MANY, MEMORY)
         }),
-        goal("1,000,000 locks, PostgreSQL: server memory a lock in bytes", Bound::AtMost(330.0), |round| {
+        Goal::new("1,000,000 locks, PostgreSQL: server memory a lock in bytes", Bound::AtMost(330.0), |round| {
             round.extra(POSTGRES, MANY, MEMORY)
         }),
-        goal("16 clients, SQLite: rate with 1,000,000 locks against 1,000", Bound::AtLeast(0.9), |round| {
+        Goal::new("16 clients, SQLite: rate with 1,000,000 locks against 1,000", Bound::AtLeast(0.9), |round| {
             rate(round, SQLITE)
         }),
-        goal("16 clients, PostgreSQL: rate with 1,000,000 locks against 1,000", Bound::AtLeast(0.9), |round| {
+        Goal::new("16 clients, PostgreSQL: rate with 1,000,000 locks against 1,000", Bound::AtLeast(0.9), |round| {
             rate(round, POSTGRES)
         }),
-        goal("1 client, SQLite: p50 with 1,000,000 locks against 1,000", Bound::AtMost(1.1), |round| {
+        Goal::new("1 client, SQLite: p50 with 1,000,000 locks against 1,000", Bound::AtMost(1.1), |round| {
             alone(round, SQLITE)
         }),
-        goal("1 client, PostgreSQL: p50 with 1,000,000 locks against 1,000", Bound::AtMost(1.1), |round| {
+        Goal::new("1 client, PostgreSQL: p50 with 1,000,000 locks against 1,000", Bound::AtMost(1.1), |round| {
             alone(round, POSTGRES)
         }),
-        goal("1 client beside snapshots of 1,000,000 locks, PostgreSQL: p99 in ms", Bound::AtMost(20.0), |round| {
-            round.extra(POSTGRES, MANY, BESIDE_SNAPSHOTS)
-        }),
-    ]
+        Goal::new(
+            "1 client beside snapshots of 1,000,000 locks, PostgreSQL: p99 in ms",
+            Bound::AtMost(20.0),
+            |round| round.extra(POSTGRES, MANY, BESIDE_SNAPSHOTS),
+        ),
+    ];
+    Goal::limited("many-locks", goals)
 }
 
 fn rate(round: &Round, target: &str) -> Option<f64> {

@@ -6,15 +6,14 @@ const STREAMS: usize = 256;
 
 /// The goals.
 pub fn goals() -> Vec<Goal> {
-    let goal = |text, bound, value| Goal { text, value, bound };
     vec![
-        goal("keep-alives on 256 streams: rate against etcd", Bound::AtLeast(5.0), |round| {
+        Goal::new("keep-alives on 256 streams: rate against etcd", Bound::AtLeast(5.0), |round| {
             Some(round.rate("tenure-stream-postgres", STREAMS)? / round.rate("etcd-lease", STREAMS)?)
         }),
-        goal("keep-alives on 256 streams: revisions written", Bound::AtMost(0.0), |round| {
+        Goal::new("keep-alives on 256 streams: revisions written", Bound::AtMost(0.0), |round| {
             round.extra("tenure-stream-postgres", STREAMS, "revisions_written")
         }),
-        goal(
+        Goal::new(
             "4 clients' pairs beside 10,000 keep-alives a second: p99 against that alone",
             Bound::AtMost(1.2),
             |round| {

@@ -7,21 +7,21 @@ const TENURE: &str = "tenure-watch-postgres";
 
 /// The goals.
 pub fn goals() -> Vec<Goal> {
-    let goal = |text, bound, value| Goal { text, value, bound };
-    vec![
-        goal("4,000 watchers: p99 until all are notified, against etcd", Bound::AtMost(0.2), |round| {
+    let goals = vec![
+        Goal::new("4,000 watchers: p99 until all are notified, against etcd", Bound::AtMost(0.2), |round| {
             against(round, 4000)
         }),
-        goal("10,000 watchers: p99 until all are notified, against etcd", Bound::AtMost(0.2), |round| {
+        Goal::new("10,000 watchers: p99 until all are notified, against etcd", Bound::AtMost(0.2), |round| {
             against(round, 10_000)
         }),
-        goal("4,000 watchers: p99 of an acquire against that without watchers", Bound::AtMost(1.5), |round| {
+        Goal::new("4,000 watchers: p99 of an acquire against that without watchers", Bound::AtMost(1.5), |round| {
             acquire(round, 4000)
         }),
-        goal("10,000 watchers: p99 of an acquire against that without watchers", Bound::AtMost(1.5), |round| {
+        Goal::new("10,000 watchers: p99 of an acquire against that without watchers", Bound::AtMost(1.5), |round| {
             acquire(round, 10_000)
         }),
-    ]
+    ];
+    Goal::limited("watchers", goals)
 }
 
 fn against(round: &Round, watchers: usize) -> Option<f64> {
