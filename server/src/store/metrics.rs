@@ -7,6 +7,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use tracing::{info, warn};
 
 use super::StoreError;
 use crate::telemetry::metrics::{BUCKETS, Latencies, MetricSet};
@@ -47,6 +48,7 @@ pub(crate) struct StoreCounts {
     used: Family<Labels<1>, Gauge>,
     most: Family<Labels<1>, Gauge>,
     waits: Times,
+    semi_sync_lapsed: Gauge,
 }
 
 impl Default for StoreCounts {
@@ -60,9 +62,9 @@ impl Default for StoreCounts {
                 errors.get_or_create_owned(&[("operation", operation), ("kind", kind)]);
             }
         }
-        let (database, idle, used, most) = Default::default();
+        let (database, idle, used, most, semi_sync_lapsed) = Default::default();
         let waits = Times::new_with_constructor(latencies as fn() -> Histogram);
-        Self { times, errors, database, idle, used, most, waits }
+        Self { times, errors, database, idle, used, most, waits, semi_sync_lapsed }
     }
 }
 
@@ -82,6 +84,9 @@ impl MetricSet for StoreCounts {
         registry.register("store_connections_max", help, self.most.clone());
         let help = "Time that callers waited for a connection when all were in use, in seconds";
         registry.register("store_connection_wait_seconds", help, self.waits.clone());
+        let help = "1 if commits are to wait for a replica (semi-synchronous replication of MySQL and MariaDB) and do \
+            not: a failover may lose them";
+        registry.register("store_semi_sync_lapsed", help, self.semi_sync_lapsed.clone());
     }
 }
 
@@ -89,6 +94,11 @@ impl StoreCounts {
     /// Sets the kind of the database.
     pub(crate) fn is(&self, kind: &'static str) {
         self.database.get_or_create(&[("kind", kind)]).set(1);
+    }
+
+    /// What is known of semi-synchronous replication.
+    pub(crate) fn semi_sync(&self) -> SemiSync {
+        SemiSync(self.semi_sync_lapsed.clone())
     }
 
     /// Counts a call, one of [`OPERATIONS`], and its duration.
@@ -107,6 +117,23 @@ impl StoreCounts {
             idle: self.idle.get_or_create_owned(&label),
             used: self.used.get_or_create_owned(&label),
             waits: Latencies(self.waits.get_or_create_owned(&label)),
+        }
+    }
+}
+
+/// Whether commits are to wait for a replica, and do not.
+pub(crate) struct SemiSync(Gauge);
+
+impl SemiSync {
+    /// Notes it, and logs when it changes.
+    pub(super) fn note(&self, has_lapsed: bool) {
+        let had_lapsed = self.0.set(i64::from(has_lapsed)) == 1;
+        if has_lapsed && !had_lapsed {
+            warn!(
+                "semi-synchronous replication has lapsed: commits do not wait for a replica, and a failover may lose them"
+            );
+        } else if had_lapsed && !has_lapsed {
+            info!("semi-synchronous replication works again: commits wait for a replica");
         }
     }
 }

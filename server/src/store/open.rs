@@ -66,7 +66,7 @@ pub(crate) async fn open_counted(options: &StoreOptions, counts: &StoreCounts) -
         (shared.clone(), shared, pool("heartbeats", 1))
     };
     let Database { exclusive, hints, own, .. } = database;
-    Ok(Arc::new(SqlStore { writers, readers, heartbeats, exclusive, hints, own }))
+    Ok(Arc::new(SqlStore { writers, readers, heartbeats, exclusive, hints, own, semi_sync: counts.semi_sync() }))
 }
 
 /// Brings the tables and views of a database up to date, if they are not. Several servers may do so at once.

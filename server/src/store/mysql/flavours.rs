@@ -26,6 +26,8 @@ pub(crate) struct Flavour {
     /// (revision, namespace, previous, namespace, previous, revision, server, number, at_ms, events): one statement,
     /// which advances the head, and which MariaDB can prepare
     pub(crate) append_at_once: &'static str,
+    /// Returns a row if commits are to wait for a replica and do not.
+    pub(crate) semi_sync_lapsed: &'static str,
 }
 
 fn flavour(system: &'static str, identity: &str) -> Flavour {
@@ -33,7 +35,10 @@ fn flavour(system: &'static str, identity: &str) -> Flavour {
         load_statements! { system: system, scripts: scripts::MYSQL, own_place: "a database", identity: identity };
     let append = Appends::new(sql!("append"), &statements);
     let append_at_once = &*fill(sql!("append_at_once"), &[("{identity}", identity)]).leak();
-    Flavour { statements, append, append_at_once }
+    let (role, schema) =
+        if system == "mysql" { ("source", "performance_schema") } else { ("master", "information_schema") };
+    let semi_sync_lapsed = &*fill(sql!("semi_sync_lapsed"), &[("{role}", role), ("{schema}", schema)]).leak();
+    Flavour { statements, append, append_at_once, semi_sync_lapsed }
 }
 
 /// The expressions by which servers identify themselves, best first. Without a network card, as in some containers, all

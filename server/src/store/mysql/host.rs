@@ -59,7 +59,8 @@ impl MySqlHost {
         for (question, flavour) in &*FLAVOURS {
             if understood(inner.fetch_all(*question).await)?.is_some_and(|rows| !rows.is_empty()) {
                 let compound = understood(inner.prepare(flavour.append_at_once).await.map(drop))?.is_some();
-                return Ok(MySqlDatabase { inner, flavour, compound });
+                let semi_sync = understood(inner.fetch_all(flavour.semi_sync_lapsed).await)?.is_some();
+                return Ok(MySqlDatabase { inner, flavour, compound, semi_sync });
             }
         }
         Err(DriverError::Rejected("cannot identify the database server".to_owned()))
@@ -79,6 +80,8 @@ struct MySqlDatabase {
     flavour: &'static Flavour,
     /// Whether the server can prepare a compound statement, as MariaDB can.
     compound: bool,
+    /// Whether the server knows semi-synchronous replication, as MySQL does with a plugin.
+    semi_sync: bool,
 }
 
 #[async_trait]
@@ -114,5 +117,13 @@ impl Connection for MySqlDatabase {
             return at_once(&mut self.inner, self.flavour.append_at_once, append).await;
         }
         one_by_one(&mut self.inner, self.flavour.append.of(append.head), append).await
+    }
+
+    async fn has_semi_sync_lapsed(&mut self) -> Result<bool, DriverError> {
+        if !self.semi_sync {
+            return Ok(false);
+        }
+        let rows = self.inner.fetch_all(self.flavour.semi_sync_lapsed).await.map_err(driver_error)?;
+        Ok(!rows.is_empty())
     }
 }

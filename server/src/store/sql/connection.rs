@@ -232,6 +232,11 @@ pub(crate) trait Connection: Send {
     /// Appends a batch in a transaction of its own. Returns false, and changes nothing, if the head is not at the
     /// expected revision.
     async fn append(&mut self, append: &Append<'_>) -> Result<bool, DriverError>;
+
+    /// Whether commits are to wait for a replica (semi-synchronous replication), and no longer do.
+    async fn has_semi_sync_lapsed(&mut self) -> Result<bool, DriverError> {
+        Ok(false)
+    }
 }
 
 /// Connects to the database that takes writes, among the configured hosts.

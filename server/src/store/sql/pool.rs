@@ -173,6 +173,10 @@ impl Taken {
         exchange!(self, connection => connection.append(append))
     }
 
+    pub(crate) async fn has_semi_sync_lapsed(&mut self) -> Result<bool, DriverError> {
+        exchange!(self, connection => connection.has_semi_sync_lapsed())
+    }
+
     /// Begins a transaction by this statement of [`Statements`]. It is rolled back if dropped before its commit.
     pub(crate) async fn begin(&mut self, begin: &'static str) -> Result<(), DriverError> {
         self.in_transaction = true;

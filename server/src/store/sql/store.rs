@@ -13,6 +13,7 @@ use super::rows::{CHUNK, count, int, number, unreadable};
 use super::statements::HeadMove;
 use super::{loading, saving};
 use crate::store::codec::{decode_events, encode_events, encode_keys, encode_name};
+use crate::store::metrics::SemiSync;
 use crate::store::spans;
 use crate::store::{
     Batch, FIRST_HEARTBEAT, Found, Head, Measured, Older, RowChanges, Rows, ServerRecord, Store, StoreError, Tail,
@@ -51,6 +52,7 @@ pub(crate) struct SqlStore {
     pub(crate) hints: Option<Box<dyn Hints>>,
     /// The server that appends here; 0 before its first append.
     pub(crate) own: Arc<AtomicU64>,
+    pub(crate) semi_sync: SemiSync,
 }
 
 /// Converts a failure of an operation that changed nothing, or whose changes are rolled back.
@@ -258,7 +260,12 @@ impl Store for SqlStore {
         if beaten == 0 && own.heartbeat == FIRST_HEARTBEAT {
             connection.execute(connection.sql.register, &said).await.map_err(uncertain)?;
         }
-        servers(&mut connection).await.map_err(unavailable)
+        let servers = servers(&mut connection).await.map_err(unavailable)?;
+        // The heartbeat counts, even if this fails.
+        if let Ok(has_lapsed) = connection.has_semi_sync_lapsed().await {
+            self.semi_sync.note(has_lapsed);
+        }
+        Ok(servers)
     }
 
     async fn mark_dead(&self, server: ServerId, heartbeat: u64) -> Result<bool, StoreError> {

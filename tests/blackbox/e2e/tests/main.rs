@@ -17,6 +17,7 @@ mod monitoring;
 mod paused;
 mod restore;
 mod security_page;
+mod semi_sync;
 mod servers;
 mod snippets;
 mod start;
