@@ -38,16 +38,6 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// Waits for a condition.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out: %s", what)
-		}
-	}
-}
-
 // An example that runs.
 type example struct {
 	t     *testing.T

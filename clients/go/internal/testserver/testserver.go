@@ -94,24 +94,23 @@ func (s *Server) Signal(signal os.Signal) {
 
 var (
 	mu sync.Mutex
-	// Listeners, which the garbage collector would close.
-	claims []net.Listener
+	// Sockets, which the garbage collector would close.
+	claims []net.PacketConn
 )
 
-// FreeAddress is an address without a listener. Until this process ends, no other test gets it: the same port of another
-// loopback address is listened on.
+// FreeAddress is an address without a listener. Until this process ends, no other test gets it: the UDP port of the same
+// number is in use.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range ports {
-		port := firstPort + rand.IntN(ports)
-		claim, err := net.Listen("tcp", fmt.Sprintf("127.0.0.2:%d", port))
+		address := fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(ports))
+		claim, err := net.ListenPacket("udp", address)
 		if err != nil {
 			continue
 		}
 		mu.Lock()
 		claims = append(claims, claim)
 		mu.Unlock()
-		address := fmt.Sprintf("127.0.0.1:%d", port)
 		if listener, err := net.Listen("tcp", address); err == nil {
 			_ = listener.Close()
 			return address

@@ -12,7 +12,7 @@ from pathlib import Path
 
 #: Below the range of ephemeral ports, so that no outgoing connection takes the port of a server that is stopped.
 PORTS = range(10_000, 20_000)
-#: Listeners, each at a port that is of this process.
+#: Sockets, each at a port that is of this process.
 CLAIMS: list[socket.socket] = []
 
 #: How long whatever is waited for may take on a busy machine, in seconds.
@@ -59,19 +59,22 @@ class Server:
         self._process.send_signal(number)
 
     def _listens(self) -> bool:
-        assert self._process is not None and self._process.poll() is None, "the server has ended"
+        assert self._process is not None
+        assert self._process.poll() is None, "the server has ended"
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
             return True
         return False
 
 
 def free_port() -> int:
-    """A port without a listener. Until this process ends, no other test gets it: the same port of another loopback
-    address is listened on."""
+    """A port without a listener. Until this process ends, no other test gets it: the UDP port of the same number is in
+    use."""
     while True:
         port = random.choice(PORTS)
         with contextlib.suppress(OSError):
-            CLAIMS.append(socket.create_server(("127.0.0.2", port)))
+            claim = socket.socket(type=socket.SOCK_DGRAM)
+            CLAIMS.append(claim)
+            claim.bind(("127.0.0.1", port))
             socket.create_server(("127.0.0.1", port)).close()
             return port
 

@@ -1,10 +1,10 @@
 // A real server on a free port, with a database file of its own.
 import type { ChildProcess } from 'node:child_process';
 import { execFileSync, spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
-import type { Server as NetServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -24,22 +24,16 @@ function program(): string {
 const FIRST_PORT = 10_000;
 const PORTS = 10_000;
 
-async function listen(host: string, port: number): Promise<NetServer> {
-  const listener = createServer().listen(port, host).unref();
-  await once(listener, 'listening');
-  return listener;
-}
-
-/**
- * A port without a listener. Until this process ends, no other test gets it: the same port of another loopback address is
- * listened on.
- */
+/** A port without a listener. Until this process ends, no other test gets it: the UDP port of the same number is in use. */
 async function freePort(): Promise<number> {
   for (let tries = 0; tries < PORTS; tries += 1) {
     const port = FIRST_PORT + Math.floor(Math.random() * PORTS);
     try {
-      await listen('127.0.0.2', port);
-      const probe = await listen('127.0.0.1', port);
+      const claim = createSocket('udp4').unref();
+      claim.bind({ address: '127.0.0.1', port, exclusive: true });
+      await once(claim, 'listening');
+      const probe = createServer().listen(port, '127.0.0.1');
+      await once(probe, 'listening');
       probe.close();
       await once(probe, 'close');
       return port;

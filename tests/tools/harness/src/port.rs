@@ -1,7 +1,7 @@
 //! Free ports.
 
 use std::hash::{BuildHasher, RandomState};
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -12,11 +12,11 @@ use anyhow::bail;
 const FIRST: u16 = 20_000;
 const COUNT: u16 = 12_000;
 
-/// Listeners, each at a port that is of this process.
-static CLAIMS: Mutex<Vec<TcpListener>> = Mutex::new(Vec::new());
+/// Sockets, each at a port that is of this process.
+static CLAIMS: Mutex<Vec<UdpSocket>> = Mutex::new(Vec::new());
 
-/// A port of 127.0.0.1 without a listener. Until this process ends, no other test gets it: the same port of another
-/// loopback address is listened on.
+/// A port of 127.0.0.1 without a listener. Until this process ends, no other test gets it: the UDP port of the same
+/// number is in use.
 ///
 /// # Errors
 /// If there is none.
@@ -26,7 +26,7 @@ pub fn free() -> anyhow::Result<u16> {
     let next = NEXT.get_or_init(|| AtomicU16::new((RandomState::new().hash_one(()) % u64::from(COUNT)) as u16));
     for _ in 0..COUNT {
         let port = FIRST + next.fetch_add(1, Ordering::Relaxed) % COUNT;
-        let Ok(claim) = TcpListener::bind(("127.0.0.2", port)) else { continue };
+        let Ok(claim) = UdpSocket::bind(("127.0.0.1", port)) else { continue };
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {
             CLAIMS.lock().unwrap_or_else(PoisonError::into_inner).push(claim);
             return Ok(port);

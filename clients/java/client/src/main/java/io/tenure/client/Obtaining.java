@@ -100,7 +100,8 @@ final class Obtaining<T> extends CompletableFuture<T> {
 
     private void setTimer() {
         long now = System.nanoTime();
-        long next = LongStream.of(until, reply).filter(moment -> moment > now).min().orElse(NEVER);
+        long next =
+                LongStream.of(until, reply).filter(moment -> moment > now).min().orElse(NEVER);
         if (!isSettled && next != NEVER) {
             timer = connection.later(next - now, () -> {
                 look();

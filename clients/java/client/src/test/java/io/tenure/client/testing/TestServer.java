@@ -2,6 +2,7 @@ package io.tenure.client.testing;
 
 import java.io.IOException;
 import java.net.BindException;
+import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -21,8 +22,8 @@ public final class TestServer implements AutoCloseable {
     private static final int FIRST_PORT = 10_000;
 
     private static final int PORTS = 10_000;
-    /** Listeners, which the garbage collector would close. */
-    private static final Queue<ServerSocket> CLAIMS = new ConcurrentLinkedQueue<>();
+    /** Sockets, which the garbage collector would close. */
+    private static final Queue<DatagramSocket> CLAIMS = new ConcurrentLinkedQueue<>();
 
     private final Path folder;
     private final int port;
@@ -44,25 +45,20 @@ public final class TestServer implements AutoCloseable {
     }
 
     /**
-     * A port without a listener. Until this process ends, no other test gets it: the same port of another loopback address is listened
-     * on.
+     * A port without a listener. Until this process ends, no other test gets it: the UDP port of the same number is in use.
      */
     private static int freePort() throws IOException {
         for (int tries = 0; tries < PORTS; tries++) {
             int port = FIRST_PORT + ThreadLocalRandom.current().nextInt(PORTS);
             try {
-                CLAIMS.add(listen("127.0.0.2", port));
-                listen("127.0.0.1", port).close();
+                CLAIMS.add(new DatagramSocket(port, InetAddress.getLoopbackAddress()));
+                new ServerSocket(port, 1, InetAddress.getLoopbackAddress()).close();
                 return port;
             } catch (BindException taken) {
                 // Another one.
             }
         }
         throw new IOException("no port is free");
-    }
-
-    private static ServerSocket listen(String address, int port) throws IOException {
-        return new ServerSocket(port, 1, InetAddress.getByName(address));
     }
 
     private Process launch() throws IOException {
