@@ -6,10 +6,12 @@ use std::time::Duration;
 use sqlx::{Connection, Executor};
 use tenure_core::testing::filler;
 use tenure_core::{Recorded, Revision, ServerId};
-use tenure_harness::{Flavour, MySqlServer, PgBouncer, Postgres, on_mariadb_and_mysql, wait_until};
+use tenure_harness::{Flavour, MySql, MySqlServer, PgBouncer, Postgres, on_mariadb_and_mysql, wait_until};
 use tenure_server::store::{
     Batch, FIRST_HEARTBEAT, OpenError, ServerRecord, Store, StoreError, StoreOptions, migrate, open, pending_migrations,
 };
+
+use crate::proxy::QueryProxy;
 
 /// Longer than any operation in these tests.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -311,6 +313,50 @@ async fn writable_host_is_found() {
     read_only(&one, "on").await;
     let refusal = error(open(&options).await).to_string();
     assert!(refusal.contains("127.0.0.1:1: ") && refusal.contains("rejects writes"), "{refusal}");
+}
+
+/// A name leads to another database, while that before keeps its connections, and takes no more writes: as the endpoint
+/// of a managed service does.
+async fn follows_a_name_that_moves(urls: [String; 2], ports: [u16; 2], demote: impl AsyncFnOnce()) {
+    let options = urls.each_ref().map(|url| StoreOptions::new(url));
+    for database in &options {
+        migrate(database).await.expect("the tables are created");
+    }
+    let name = QueryProxy::start(ports[0], "no query has this", Vec::new()).await;
+    let store = open(&StoreOptions::new(name.url(&urls[0]))).await.expect("it opens");
+    store.append(&batch(0), false).await.expect("the append is accepted");
+    name.move_to(ports[1]);
+    store.append(&batch(1), false).await.expect("the database before still takes writes");
+    demote().await;
+    let moved = async || matches!(store.append(&batch(0), false).await, Ok(()));
+    wait_until(DEADLINE, "an append to the other database", moved).await;
+    let other = open(&options[1]).await.expect("it opens");
+    assert_eq!(other.heads().await, Ok(vec![("default".into(), Revision(1))]));
+}
+
+#[tokio::test]
+async fn name_that_moves_is_followed_on_postgres() {
+    let servers = [Postgres::start().await.expect("it starts"), Postgres::start().await.expect("it starts")];
+    for server in &servers {
+        server.execute("CREATE DATABASE tenure").await.expect("it is created");
+    }
+    let demote = async || {
+        servers[0].execute("ALTER SYSTEM SET default_transaction_read_only = on").await.expect("it is set");
+        servers[0].execute("SELECT pg_reload_conf()").await.expect("it is read");
+    };
+    let (urls, ports) = (servers.each_ref().map(|server| server.url("tenure")), servers.each_ref().map(Postgres::port));
+    follows_a_name_that_moves(urls, ports, demote).await;
+}
+
+#[tokio::test]
+async fn name_that_moves_is_followed_on_mysql() {
+    let servers = [MySql::start().await.expect("it starts"), MySql::start().await.expect("it starts")];
+    for server in &servers {
+        server.execute("CREATE DATABASE tenure").await.expect("it is created");
+    }
+    let demote = async || servers[0].execute("SET GLOBAL super_read_only = ON").await.expect("it is set");
+    let (urls, ports) = (servers.each_ref().map(|server| server.url("tenure")), servers.each_ref().map(MySql::port));
+    follows_a_name_that_moves(urls, ports, demote).await;
 }
 
 /// Appends, sends heartbeats and reads with the previous user and, when the file names another, with that one: without

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -16,6 +16,8 @@ pub struct QueryProxy {
 
 /// What a proxy does with a query that contains the pattern.
 struct State {
+    /// The port of the database that new connections lead to.
+    database: AtomicU16,
     pattern: &'static str,
     reply: Vec<u8>,
     interrupts: AtomicBool,
@@ -29,11 +31,11 @@ impl QueryProxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port is free");
         let port = listener.local_addr().expect("it has an address").port();
         let (interrupts, has_interrupted) = (AtomicBool::new(true), AtomicBool::new(false));
-        let state = Arc::new(State { pattern, reply, interrupts, has_interrupted });
+        let state = Arc::new(State { database: AtomicU16::new(database), pattern, reply, interrupts, has_interrupted });
         let shared = state.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(forward(client, database, shared.clone()));
+                tokio::spawn(forward(client, shared.clone()));
             }
         });
         Self { database, port, state }
@@ -42,6 +44,11 @@ impl QueryProxy {
     /// The URL of the database by way of the proxy.
     pub fn url(&self, url: &str) -> String {
         url.replace(&format!(":{}/", self.database), &format!(":{}/", self.port))
+    }
+
+    /// New connections lead to this database from now on; the others stay where they are.
+    pub fn move_to(&self, database: u16) {
+        self.state.database.store(database, Ordering::SeqCst);
     }
 
     /// Whether it interrupts queries from now on. It does so at first.
@@ -55,8 +62,9 @@ impl QueryProxy {
     }
 }
 
-async fn forward(client: TcpStream, database: u16, state: Arc<State>) -> std::io::Result<()> {
+async fn forward(client: TcpStream, state: Arc<State>) -> std::io::Result<()> {
     let (mut from_client, mut to_client) = client.into_split();
+    let database = state.database.load(Ordering::SeqCst);
     let (mut from_database, mut to_database) = TcpStream::connect((Ipv4Addr::LOCALHOST, database)).await?.into_split();
     let (replies, mut pending) = tokio::sync::mpsc::unbounded_channel();
     let own_replies = replies.clone();
