@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tenure_core::testing::filler;
 use tenure_core::{Recorded, Revision, ServerId};
-use tenure_harness::{Flavour, MySqlServer, Postgres, Process, on_mariadb_and_mysql, wait_until};
+use tenure_harness::{Flavour, MySql, MySqlRouter, MySqlServer, Postgres, Process, on_mariadb_and_mysql, wait_until};
 use tenure_server::store::{Batch, ServerRecord, Store, StoreError, StoreOptions, migrate, open};
 
 const NAMESPACE: &str = "default";
@@ -129,6 +129,12 @@ impl<F: Flavour> Database for MySqlServer<F> {
     }
 }
 
+impl Database for MySqlRouter {
+    async fn start_again(&mut self) -> anyhow::Result<()> {
+        self.start_again().await
+    }
+}
+
 async fn recovers(mut database: impl Database, url: String) {
     let store = store(&url).await;
     let stop = Arc::new(AtomicBool::new(false));
@@ -187,6 +193,15 @@ async fn store_recovers_when_the_database_does<F: Flavour>() {
 }
 
 on_mariadb_and_mysql!(store_recovers_when_the_database_does);
+
+#[tokio::test]
+async fn store_recovers_when_mysql_router_does() {
+    let mysql = MySql::shared().await.expect("MySQL starts");
+    let router = MySqlRouter::start(mysql).await.expect("MySQL Router starts");
+    let url = mysql.create_database().await.expect("a database is created");
+    let url = url.replace(&format!(":{}/", mysql.port()), &format!(":{}/", router.port()));
+    recovers(router, url).await;
+}
 
 /// After PostgreSQL's restart the listening connection is reestablished, too.
 #[tokio::test]

@@ -8,7 +8,7 @@ use crate::mysql_server::{Client, Flavour, MySqlServer};
 use crate::unpacked::Unpacked;
 
 /// Its programs.
-const UNPACKED: Unpacked = Unpacked("mysql-9.7");
+pub(crate) const UNPACKED: Unpacked = Unpacked("mysql-9.7");
 
 /// A MySQL with default settings (so commits are durable), on 127.0.0.1, whose `root` needs no password.
 pub type MySql = MySqlServer<MySqlPrograms>;

@@ -20,9 +20,11 @@ pub struct Unpacked {
     packages: &'static [&'static str],
 }
 
-/// MySQL: the server, and the programs that dump and restore its databases.
-pub const MYSQL: Unpacked =
-    Unpacked { folder: "mysql-9.7", packages: &["mysql-server-core=9.7.*", "mysql-client-core=9.7.*"] };
+/// MySQL: the server, the programs that dump and restore its databases, and its proxy.
+pub const MYSQL: Unpacked = Unpacked {
+    folder: "mysql-9.7",
+    packages: &["mysql-server-core=9.7.*", "mysql-client-core=9.7.*", "mysql-router=9.7.*"],
+};
 
 /// MariaDB in a later version than the machine's own: the same.
 pub const MARIADB: Unpacked =
