@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_proto::v1;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::sleep;
 
 use crate::backoff::Backoff;
+use crate::clock::{self, Moment};
 use crate::connection::Connection;
 use crate::error::{Error, LostReason, Result};
 use crate::options::{SessionOptions, session_setters};
@@ -88,7 +89,7 @@ impl Target {
 
     /// Opens a session.
     pub(crate) async fn open(&self) -> Result<Session> {
-        let reply = Some(Instant::now() + self.connection.call_timeout);
+        let reply = Some(clock::now().after(self.connection.call_timeout));
         let mut backoff = Backoff::of_commands();
         loop {
             let (session, _) = self.declare_session(None, None)?;
@@ -107,7 +108,7 @@ impl Target {
         progress: Option<Progress>,
         wait: Option<Duration>,
     ) -> Result<Attempt<(Part, u64)>> {
-        let after = |time: Duration| Instant::now() + time.min(LONGEST_WAIT);
+        let after = |time: Duration| clock::now().after(time.min(LONGEST_WAIT));
         let until = wait.map(after);
         // In a session that exists, a wait without an end may also wait for a server.
         let has_limit = wait.is_some() || self.session.is_none();
@@ -171,51 +172,38 @@ impl Target {
         &self,
         session: &Session,
         presence: &Presence,
-        until: Option<Instant>,
-        reply: Option<Instant>,
+        until: Option<Moment>,
+        reply: Option<Moment>,
     ) -> Result<Attempt<u64>> {
         // If its session was not opened, it has the session's end.
         let latest = || match session.presence().status() {
             unopened @ Status::Ended(End::Busy(_) | End::Rejected(_)) => unopened,
             _ => presence.status(),
         };
-        let mut deadline = until.or(reply);
-        loop {
-            let settled = presence.wait(|| {
-                // Before the status, which says why if nothing was made.
-                let lost = presence.lost_reason();
-                match (latest(), lost) {
-                    (Status::Open(_), _) => Ok(Ok(Attempt::Acquired(0))),
-                    (Status::Ended(End::Busy(busy)), _) => Ok(Ok(Attempt::Busy(busy))),
-                    (Status::Ended(End::Rejected(refusal)), _) => Ok(Err(Error::Refused(refusal))),
-                    (Status::Ended(End::Lost(LostReason::Ended(ended))), _) if session.is_valid() => {
-                        Ok(Err(claim_ended(session.id(), &ended)))
-                    }
-                    (_, Some(reason)) => Ok(Err(Error::Lost(reason))),
-                    (Status::Held { token: granted, .. } | Status::Joined(granted), _)
-                        if presence.validity().is_some() =>
-                    {
-                        Ok(Ok(Attempt::Acquired(granted)))
-                    }
-                    (Status::Waiting(busy), _) if until.is_some_and(|until| until <= Instant::now()) => {
-                        Ok(Ok(Attempt::Busy(busy)))
-                    }
-                    _ => Err(presence.until()),
+        let wait_until =
+            |deadline: Option<Moment>| Err(deadline.map_or(presence.until(), |at| at.min(presence.until())));
+        let settled = presence.wait(|now| {
+            let is_over = |deadline: Option<Moment>| deadline.is_some_and(|deadline| deadline <= now);
+            // Before the status, which says why if nothing was made.
+            let lost = presence.lost_reason();
+            match (latest(), lost) {
+                (Status::Open(_), _) => Ok(Ok(Attempt::Acquired(0))),
+                (Status::Ended(End::Busy(busy)), _) => Ok(Ok(Attempt::Busy(busy))),
+                (Status::Ended(End::Rejected(refusal)), _) => Ok(Err(Error::Refused(refusal))),
+                (Status::Ended(End::Lost(LostReason::Ended(ended))), _) if session.is_valid() => {
+                    Ok(Err(claim_ended(session.id(), &ended)))
                 }
-            });
-            tokio::select! {
-                biased;
-                settled = settled => return settled.unwrap_or(Err(Error::Closed)),
-                () = elapsed(deadline) => {}
+                (_, Some(reason)) => Ok(Err(Error::Lost(reason))),
+                (Status::Held { token: granted, .. } | Status::Joined(granted), _) if presence.validity().is_some() => {
+                    Ok(Ok(Attempt::Acquired(granted)))
+                }
+                (Status::Waiting(busy), _) if is_over(until) => Ok(Ok(Attempt::Busy(busy))),
+                (Status::Waiting(_), _) => wait_until(until),
+                _ if is_over(reply) => Ok(Err(self.connection.unanswered())),
+                _ => wait_until(reply),
             }
-            deadline = match presence.status() {
-                // Its own session is open, and shows whether there is a server.
-                Status::Waiting(_) if until.is_none() => None,
-                Status::Waiting(busy) => return Ok(Attempt::Busy(busy)),
-                _ if deadline == reply => return Err(self.connection.unanswered()),
-                _ => reply,
-            };
-        }
+        });
+        settled.await.unwrap_or(Err(Error::Closed))
     }
 }
 
@@ -223,7 +211,7 @@ impl Target {
 ///
 /// # Errors
 /// The error itself otherwise.
-async fn allow_another(error: Error, backoff: &mut Backoff, reply: Option<Instant>) -> Result<()> {
+async fn allow_another(error: Error, backoff: &mut Backoff, reply: Option<Moment>) -> Result<()> {
     let pause = backoff.next_pause();
     // A claim ends if the client reconnects too late; the caller still waits for the locks.
     let is_late = |refusal: &v1::Refusal| {
@@ -231,7 +219,7 @@ async fn allow_another(error: Error, backoff: &mut Backoff, reply: Option<Instan
             && refusal.end_reason() == Some(v1::EndReason::Disconnected)
     };
     let is_temporary = matches!(&error, Error::Refused(refusal) if refusal.is_transient() || is_late(refusal));
-    if !is_temporary || reply.is_some_and(|reply| Instant::now() + pause >= reply) {
+    if !is_temporary || reply.is_some_and(|reply| clock::now().after(pause) >= reply) {
         return Err(error);
     }
     sleep(pause).await;
@@ -245,13 +233,6 @@ fn claim_ended(session_id: &str, ended: &v1::EndedState) -> Error {
     let metadata = facts.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let message = format!("the claim ended while it waited: {word}");
     Error::Refused(Box::new(v1::Refusal { reason, message, metadata, ..v1::Refusal::default() }))
-}
-
-async fn elapsed(until: Option<Instant>) {
-    match until {
-        Some(until) => sleep_until(until).await,
-        None => std::future::pending().await,
-    }
 }
 
 #[cfg(test)]
@@ -279,6 +260,6 @@ mod tests {
         assert!(is_repeated(ended(v1::EndReason::Disconnected), None).await);
         assert!(!is_repeated(ended(v1::EndReason::Evicted), None).await);
         assert!(!is_repeated(refused("SESSION_ENDED"), None).await);
-        assert!(!is_repeated(refused("STORE_UNAVAILABLE"), Some(Instant::now())).await, "it is too late");
+        assert!(!is_repeated(refused("STORE_UNAVAILABLE"), Some(clock::now())).await, "it is too late");
     }
 }

@@ -77,7 +77,7 @@ impl Presence {
 
     /// Waits until it is lost: before the server could end it, or as soon as the server reports the end.
     pub(crate) async fn lost(&self) -> LostReason {
-        let lost = self.wait(|| self.lost_reason().ok_or_else(|| self.until())).await;
+        let lost = self.wait(|_| self.lost_reason().ok_or_else(|| self.until())).await;
         lost.or_else(|| self.lost_reason()).unwrap_or(LostReason::Closed)
     }
 
@@ -86,23 +86,22 @@ impl Presence {
         self.validity().map_or(Moment(Duration::MAX), |validity| validity.until())
     }
 
-    /// Waits until `look` finds something. It is called after each change of the status, and at the moment that it
-    /// returns otherwise. `None`: nothing changes any more. Reads the clock itself, so that it depends on no other task to
-    /// be on time.
-    pub(crate) async fn wait<T>(&self, mut look: impl FnMut() -> Result<T, Moment>) -> Option<T> {
-        let (mut status, mut of_session) = (self.status.clone(), self.of_session().status.clone());
+    /// Waits until `look` finds something at this moment. It is called after each change of the status, and at the
+    /// moment that it returns otherwise. `None`: nothing changes any more. Reads the clock itself, so that it depends on no
+    /// other task to be on time. A change of its session alone is none: at the session's end, its own end follows.
+    pub(crate) async fn wait<T>(&self, mut look: impl FnMut(Moment) -> Result<T, Moment>) -> Option<T> {
+        let mut status = self.status.clone();
         loop {
             status.mark_unchanged();
-            of_session.mark_unchanged();
-            let until = match look() {
+            let now = clock::now();
+            let pause = match look(now) {
                 Ok(found) => return Some(found),
-                Err(until) => until.since(clock::now()).min(LONGEST_NAP),
+                Err(until) => until.since(now).min(LONGEST_NAP),
             };
             tokio::select! {
+                biased;
                 changed = status.changed() => changed.ok()?,
-                // After the end of its session, its own end follows.
-                Ok(()) = of_session.changed() => {}
-                () = sleep(until) => {}
+                () = sleep(pause) => {}
             }
         }
     }

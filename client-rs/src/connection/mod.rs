@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 use tonic::body::Body;
 use tower::util::BoxCloneSyncService;
@@ -103,11 +103,13 @@ impl Connection {
 
     /// Waits for the end of what was withdrawn.
     pub(crate) async fn end(&self, presence: &Presence) -> Result<End> {
-        let ended = presence.wait(|| match presence.status() {
-            Latest::Ended(end) => Ok(end),
-            _ => Err(Moment(Duration::MAX)),
+        let limit = clock::now().after(self.call_timeout);
+        let ended = presence.wait(|now| match presence.status() {
+            Latest::Ended(end) => Ok(Ok(end)),
+            _ if limit <= now => Ok(Err(self.unanswered())),
+            _ => Err(limit),
         });
-        timeout(self.call_timeout, ended).await.map_err(|_| self.unanswered())?.ok_or(Error::Closed)
+        ended.await.unwrap_or(Err(Error::Closed))
     }
 }
 

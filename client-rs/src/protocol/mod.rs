@@ -109,7 +109,8 @@ pub(crate) struct Protocol {
     client_id: String,
     epoch: u64,
     last_number: u64,
-    items: BTreeMap<u64, Item>,
+    /// Each is boxed: many numbers come and go.
+    items: BTreeMap<u64, Box<Item>>,
     /// What has a greater number has yet to be sent.
     last_sent: u64,
     /// The bytes of the declarations that were sent, and that no server has confirmed.
@@ -223,7 +224,7 @@ impl Protocol {
             withdrawn: None,
             token: None,
         };
-        self.items.insert(number, item);
+        self.items.insert(number, Box::new(item));
     }
 
     fn session_mut(&mut self, number: u64) -> Option<&mut Session> {
