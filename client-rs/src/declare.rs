@@ -203,7 +203,7 @@ impl Target {
                 _ => wait_until(reply),
             }
         });
-        settled.await.unwrap_or(Err(Error::Closed))
+        settled.await
     }
 }
 

@@ -70,11 +70,7 @@ impl Hold {
     /// better candidate that preempts. The work should then stop and release the locks, which confirms the handoff;
     /// otherwise the hold remains.
     pub async fn transfer_requested(&self) -> TransferRequest {
-        let asked = self.presence.wait(|_| self.transfer_request().ok_or(Moment(Duration::MAX))).await;
-        match asked {
-            Some(request) => request,
-            None => std::future::pending().await,
-        }
+        self.presence.wait(|_| self.transfer_request().ok_or(Moment(Duration::MAX))).await
     }
 
     /// The present request, if there is one.

@@ -1,9 +1,10 @@
 //! What handles know of their session, claim or membership.
 
-use std::sync::{Arc, OnceLock};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use crate::clock::{self, Moment};
@@ -16,7 +17,9 @@ const LONGEST_NAP: Duration = Duration::from_secs(1);
 /// The status of a session, claim or membership. Its validity is decided by the clock at the moment of the check.
 #[derive(Debug)]
 pub(crate) struct Presence {
-    status: watch::Receiver<Status>,
+    status: Mutex<Status>,
+    /// Notifies those who wait for another status.
+    changed: Notify,
     /// That of its session. `None`: it is one.
     session: Option<Arc<Presence>>,
     /// Why it is lost: finally.
@@ -24,13 +27,30 @@ pub(crate) struct Presence {
 }
 
 impl Presence {
-    pub(crate) fn new(status: watch::Receiver<Status>, session: Option<Arc<Self>>) -> Arc<Self> {
-        Arc::new(Self { status, session, lost: OnceLock::new() })
+    /// Of something that is declared, in this session.
+    pub(crate) fn new(session: Option<Arc<Self>>) -> Arc<Self> {
+        let (status, changed, lost) = (Mutex::new(Status::Declared), Notify::new(), OnceLock::new());
+        Arc::new(Self { status, changed, session, lost })
     }
 
     /// Its status.
     pub(crate) fn status(&self) -> Status {
-        self.status.borrow().clone()
+        self.latest().clone()
+    }
+
+    fn latest(&self) -> MutexGuard<'_, Status> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets its status, and wakes those who wait for another one; except of a renewal in time, which changes nothing for
+    /// them.
+    pub(crate) fn set(&self, status: Status, now: Moment) {
+        let is_open = matches!(status, Status::Open(_));
+        let before = std::mem::replace(&mut *self.latest(), status);
+        let was_healthy = matches!(before, Status::Open(validity) if now < validity.at_risk_from());
+        if !(was_healthy && is_open) {
+            self.changed.notify_waiters();
+        }
     }
 
     /// That of its session, or itself.
@@ -40,7 +60,7 @@ impl Presence {
 
     /// The validity of its session, while it is open.
     pub(crate) fn validity(&self) -> Option<Validity> {
-        if let Status::Open(validity) = *self.of_session().status.borrow() { Some(validity) } else { None }
+        if let Status::Open(validity) = *self.of_session().latest() { Some(validity) } else { None }
     }
 
     /// Why it is lost, if it is. The first caller to see that it has expired records the loss for all handles.
@@ -49,7 +69,7 @@ impl Presence {
             return Some(reason.clone());
         }
         let of_session = self.session.as_ref().and_then(|session| session.lost_reason());
-        let reason = of_session.or_else(|| match &*self.status.borrow() {
+        let reason = of_session.or_else(|| match &*self.latest() {
             Status::Open(validity) => validity.loss(clock::now()),
             Status::Withdrawn | Status::Ended(End::Withdrawn) => Some(self.withdrawn()),
             Status::Ended(End::Lost(reason)) => Some(reason.clone()),
@@ -77,8 +97,7 @@ impl Presence {
 
     /// Waits until it is lost: before the server could end it, or as soon as the server reports the end.
     pub(crate) async fn lost(&self) -> LostReason {
-        let lost = self.wait(|_| self.lost_reason().ok_or_else(|| self.until())).await;
-        lost.or_else(|| self.lost_reason()).unwrap_or(LostReason::Closed)
+        self.wait(|_| self.lost_reason().ok_or_else(|| self.until())).await
     }
 
     /// When it is lost without another renewal.
@@ -87,20 +106,19 @@ impl Presence {
     }
 
     /// Waits until `look` finds something at this moment. It is called after each change of the status, and at the
-    /// moment that it returns otherwise. `None`: nothing changes any more. Reads the clock itself, so that it depends on no
-    /// other task to be on time. A change of its session alone is none: at the session's end, its own end follows.
-    pub(crate) async fn wait<T>(&self, mut look: impl FnMut(Moment) -> Result<T, Moment>) -> Option<T> {
-        let mut status = self.status.clone();
+    /// moment that it returns otherwise. Reads the clock itself, so that it depends on no other task to be on time. A change of its session alone is none: at the session's end, its own end follows.
+    pub(crate) async fn wait<T>(&self, mut look: impl FnMut(Moment) -> Result<T, Moment>) -> T {
         loop {
-            status.mark_unchanged();
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
             let now = clock::now();
             let pause = match look(now) {
-                Ok(found) => return Some(found),
+                Ok(found) => return found,
                 Err(until) => until.since(now).min(LONGEST_NAP),
             };
             tokio::select! {
                 biased;
-                changed = status.changed() => changed.ok()?,
+                () = changed => {}
                 () = sleep(pause) => {}
             }
         }
@@ -113,6 +131,12 @@ mod tests {
 
     const FAR: Duration = Duration::from_secs(60);
 
+    fn with(status: Status, session: Option<Arc<Presence>>) -> Arc<Presence> {
+        let presence = Presence::new(session);
+        presence.set(status, clock::now());
+        presence
+    }
+
     fn open(valid_for: Duration) -> Status {
         let (renew_after, warn_after) = (valid_for, valid_for);
         Status::Open(Validity { renewed: clock::now(), renew_after, warn_after, valid_for, is_paused: false })
@@ -120,8 +144,8 @@ mod tests {
 
     #[test]
     fn lost_hold_stays_lost_when_withdrawn() {
-        let of_session = |valid_for| Presence::new(watch::channel(open(valid_for)).1, None);
-        let hold = |session| Presence::new(watch::channel(Status::Held { token: 7, transfer: None }).1, Some(session));
+        let of_session = |valid_for| with(open(valid_for), None);
+        let hold = |session| with(Status::Held { token: 7, transfer: None }, Some(session));
         let lost = hold(of_session(Duration::ZERO));
         assert_eq!(lost.withdraw(), Some(LostReason::Unrenewed));
         assert_eq!(lost.lost_reason(), Some(LostReason::Unrenewed));
@@ -132,12 +156,11 @@ mod tests {
 
     #[tokio::test]
     async fn late_renewal_revives_nothing() {
-        let (sender, status) = watch::channel(Status::Declared);
-        let session = Presence::new(status, None);
+        let session = Presence::new(None);
         assert_eq!(session.lost_reason(), None);
-        sender.send_replace(open(Duration::ZERO));
+        session.set(open(Duration::ZERO), clock::now());
         assert_eq!(session.lost().await, LostReason::Unrenewed);
-        sender.send_replace(open(FAR));
+        session.set(open(FAR), clock::now());
         assert_eq!(session.lost_reason(), Some(LostReason::Unrenewed));
     }
 }

@@ -145,12 +145,12 @@ impl Presence {
     }
 
     async fn state_after(&self, last: Option<&SessionState>) -> SessionState {
-        let changed = self.wait(|_| match self.state() {
+        self.wait(|_| match self.state() {
             state if last != Some(&state) => Ok(state),
             SessionState::AtRisk => Err(self.until()),
             _ => Err(self.validity().map_or(Moment(Duration::MAX), |validity| validity.at_risk_from())),
-        });
-        changed.await.unwrap_or(SessionState::Lost(LostReason::Closed))
+        })
+        .await
     }
 }
 

@@ -109,7 +109,7 @@ impl Connection {
             _ if limit <= now => Ok(Err(self.unanswered())),
             _ => Err(limit),
         });
-        ended.await.unwrap_or(Err(Error::Closed))
+        ended.await
     }
 }
 

@@ -7,7 +7,6 @@ use std::time::Duration;
 use foldhash::HashMap;
 use tenure_proto::v1;
 use tenure_proto::v1::change::Kind as Changed;
-use tokio::sync::watch;
 
 use crate::clock::Moment;
 use crate::presence::Presence;
@@ -22,7 +21,7 @@ const LOOK_FOR_PROGRESS: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) protocol: Protocol,
-    statuses: HashMap<u64, (watch::Sender<Status>, Weak<Presence>)>,
+    statuses: HashMap<u64, Weak<Presence>>,
     /// The progress that the renewal of sessions depends on, by the number of the session or claim that needs it.
     needs: BTreeMap<u64, Need>,
     /// The sessions without progress.
@@ -82,9 +81,8 @@ impl Table {
         of_session: Option<Arc<Presence>>,
         progress: Option<Progress>,
     ) -> Arc<Presence> {
-        let (status, receiver) = watch::channel(Status::Declared);
-        let presence = Presence::new(receiver, of_session);
-        self.statuses.insert(number, (status, Arc::downgrade(&presence)));
+        let presence = Presence::new(of_session);
+        self.statuses.insert(number, Arc::downgrade(&presence));
         self.needs.extend(progress.map(|progress| (number, Need { session, since: None, progress })));
         presence
     }
@@ -135,10 +133,10 @@ impl Table {
                 self.is_left = true;
                 continue;
             };
-            let presence = self.statuses.get(&number).and_then(|(_, presence)| presence.upgrade());
+            let presence = self.statuses.get(&number).and_then(Weak::upgrade);
             match &status {
                 // Handles have seen its end, which is final, before this renewal arrived.
-                Status::Open(_) if presence.is_some_and(|presence| presence.is_recorded_as_lost()) => {
+                Status::Open(_) if presence.as_ref().is_some_and(|presence| presence.is_recorded_as_lost()) => {
                     self.withdraw(number, now);
                     continue;
                 }
@@ -148,12 +146,11 @@ impl Table {
                 Status::Withdrawn | Status::Ended(_) => drop(self.needs.remove(&number)),
                 _ => {}
             }
-            let is_end = matches!(status, Status::Ended(_));
-            if let Some((sender, _)) = self.statuses.get(&number) {
-                sender.send_if_modified(|before| replace(before, status, now));
-            }
-            if is_end {
+            if matches!(status, Status::Ended(_)) {
                 self.statuses.remove(&number);
+            }
+            if let Some(presence) = presence {
+                presence.set(status, now);
             }
         }
     }
@@ -163,14 +160,6 @@ impl Table {
         let traceparent = if has_trace { trace::current() } else { String::new() };
         self.protocol.handle_request(v1::Change { kind: Some(kind), traceparent }, now)
     }
-}
-
-/// Returns whether to wake those who wait for a change: a renewal in time is none.
-fn replace(before: &mut Status, status: Status, now: Moment) -> bool {
-    let is_healthy = matches!(before, Status::Open(validity) if now < validity.at_risk_from());
-    let is_renewal = is_healthy && matches!(status, Status::Open(_));
-    *before = status;
-    !is_renewal
 }
 
 #[cfg(test)]
