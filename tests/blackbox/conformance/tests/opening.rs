@@ -318,7 +318,7 @@ async fn writable_host_is_found() {
 /// A name leads to another database, while that before keeps its connections, and takes no more writes: as the endpoint
 /// of a managed service does.
 async fn follows_a_name_that_moves(urls: [String; 2], ports: [u16; 2], demote: impl AsyncFnOnce()) {
-    let options = urls.each_ref().map(|url| StoreOptions::new(url));
+    let options = urls.each_ref().map(StoreOptions::new);
     for database in &options {
         migrate(database).await.expect("the tables are created");
     }

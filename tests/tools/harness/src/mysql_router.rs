@@ -1,6 +1,5 @@
 //! A throw-away MySQL Router.
 
-use std::env::consts::ARCH;
 use std::fs;
 
 use anyhow::Context;
@@ -29,8 +28,7 @@ impl MySqlRouter {
     pub async fn start(mysql: &MySql) -> anyhow::Result<Self> {
         let folder = Folder::create(None, Signal::TERM)?;
         let port = port::free()?;
-        let (here, plugins) =
-            (folder.path().display(), UNPACKED.path(&format!("usr/lib/{ARCH}-linux-gnu/mysqlrouter")));
+        let (here, plugins) = (folder.path().display(), UNPACKED.path("usr/lib/mysqlrouter/plugin"));
         let settings = format!(
             "[DEFAULT]\nlogging_folder=\nruntime_folder={here}\ndata_folder={here}\nplugin_folder={}\n\
              [routing:primary]\nbind_address=127.0.0.1\nbind_port={port}\ndestinations=127.0.0.1:{}\n\
@@ -40,7 +38,7 @@ impl MySqlRouter {
         );
         let file = folder.path().join("router.conf");
         fs::write(&file, settings).context("writing router.conf")?;
-        let mut command = UNPACKED.command("mysqlrouter")?;
+        let mut command = UNPACKED.command_with("mysqlrouter", Some("usr/lib/mysql-router"))?;
         command.arg("--config").arg(&file);
         let process = Process::new("MySQL Router", command, folder, None, Signal::TERM);
         let mut router = Self { process, port };

@@ -24,6 +24,11 @@ impl Unpacked {
     /// # Errors
     /// If it is not there.
     pub fn command(self, name: &str) -> anyhow::Result<Command> {
+        self.command_with(name, None)
+    }
+
+    /// A program that also has libraries in another folder.
+    pub(crate) fn command_with(self, name: &str, other: Option<&str>) -> anyhow::Result<Command> {
         let libraries = self.path(&format!("usr/lib/{ARCH}-linux-gnu"));
         let mut files = fs::read_dir(&libraries).into_iter().flatten().flatten();
         let loader = files.find(|file| file.file_name().to_string_lossy().starts_with("ld-linux-"));
@@ -33,7 +38,8 @@ impl Unpacked {
         let mut programs = ["usr/sbin", "usr/bin"].map(|place| self.path(place).join(name)).into_iter();
         let program = programs.find(|program| program.is_file());
         let mut command = Command::new(loader.path());
-        command.arg("--library-path").arg(libraries);
+        let others = other.map(|folder| self.path(folder));
+        command.arg("--library-path").arg(std::env::join_paths([libraries].into_iter().chain(others))?);
         command.arg(program.with_context(|| format!("there is no {name} in {}", self.0))?);
         Ok(command)
     }
