@@ -69,14 +69,15 @@ class Server:
 def free_port() -> int:
     """A port without a listener. Until this process ends, no other test gets it: the UDP port of the same number is in
     use."""
-    while True:
-        port = random.choice(PORTS)
+    for port in random.sample(PORTS, len(PORTS)):
+        claim = socket.socket(type=socket.SOCK_DGRAM)
         with contextlib.suppress(OSError):
-            claim = socket.socket(type=socket.SOCK_DGRAM)
-            CLAIMS.append(claim)
             claim.bind(("127.0.0.1", port))
             socket.create_server(("127.0.0.1", port)).close()
+            CLAIMS.append(claim)
             return port
+        claim.close()
+    raise AssertionError("no port is free")
 
 
 def until(is_met: Callable[[], bool]) -> None:

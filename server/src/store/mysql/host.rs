@@ -59,7 +59,8 @@ impl MySqlHost {
         for (question, flavour) in &*FLAVOURS {
             if understood(inner.fetch_all(*question).await)?.is_some_and(|rows| !rows.is_empty()) {
                 let compound = understood(inner.prepare(flavour.append_at_once).await.map(drop))?.is_some();
-                let semi_sync = understood(inner.fetch_all(flavour.semi_sync_lapsed).await)?.is_some();
+                // It is only reported: whatever the answer is, the database can be used.
+                let semi_sync = inner.fetch_all(flavour.semi_sync_lapsed).await.is_ok();
                 return Ok(MySqlDatabase { inner, flavour, compound, semi_sync });
             }
         }
