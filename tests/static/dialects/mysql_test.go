@@ -68,7 +68,7 @@ func TestMySQLUnderstandsAllButWhatIsListed(t *testing.T) {
 		files = append(files, found...)
 	}
 	filled := strings.NewReplacer(
-		"{identity}", "@@server_uuid", "{bound}", "5",
+		"{identity}", "@@server_uuid", "{bound}", "5", "{role}", "source", "{schema}", "performance_schema",
 		"{head}", strings.ReplaceAll(read(t, statements+"/advance_head.sql"), "{identity}", "@@server_uuid"),
 	)
 	for _, file := range files {
