@@ -109,6 +109,10 @@ pub(crate) const MESSAGE_TIME: Duration = Duration::from_secs(10);
 /// Overhead charged for an unsent reply beside its bytes: its headers, and the call that waits to send it.
 pub(crate) const ANSWER: usize = 8 * KIB;
 
+/// Overhead charged for the unsent headers, and for each unsent message, of a stream: the stream itself takes as much
+/// when everything is sent.
+pub(crate) const STREAMED: usize = 512;
+
 /// Bytes of replies that one connection may hold unread by its client; then it is closed. More than a client has that
 /// requests some large pages at once.
 pub(crate) const UNSENT_OF_CONNECTION: usize = 16 * MIB;
@@ -123,6 +127,10 @@ pub(crate) const SESSION_READS: usize = 4;
 /// Unsent bytes beyond which the watches of a connection wait, so that it is not closed for an event that many of them
 /// send at once.
 pub(crate) const WATCHES_UNSENT: usize = 8 * MIB;
+
+/// The same while half of [`UNSENT`] is unsent: much less, so that one event for very many watches closes no connection
+/// whose client reads; but not nothing, so that clients that do not read only slow down the watches of others.
+pub(crate) const WATCHES_UNSENT_AT_LEAST: usize = 16 * KIB;
 
 /// Maximum duration of that wait: then the connection is closed, and its client resumes on another one. A client that
 /// reads so little has stopped.

@@ -12,6 +12,7 @@ use tenure_core::Rejection;
 
 use crate::limits::{
     Budget, Buffer, Buffers, INCOMPLETE, INCOMPLETE_OF_CONNECTION, Share, UNSENT, UNSENT_OF_CONNECTION, WATCHES_UNSENT,
+    WATCHES_UNSENT_AT_LEAST,
 };
 use crate::telemetry::log_throttle::LogThrottle;
 
@@ -181,8 +182,10 @@ impl Account {
 
     /// Waits until a watch may send more.
     pub(crate) fn poll_room(&self, context: &Context<'_>) -> Poll<()> {
+        let is_much = self.shared.unsent.load(Ordering::Relaxed) >= UNSENT / 2;
+        let limit = if is_much { WATCHES_UNSENT_AT_LEAST } else { WATCHES_UNSENT };
         let mut sending = self.sending();
-        if sending.bytes < WATCHES_UNSENT {
+        if sending.bytes < limit {
             return Poll::Ready(());
         }
         sending.waiting.push(context.waker().clone());
@@ -345,6 +348,21 @@ mod tests {
         assert_eq!(woken.0.load(Ordering::Relaxed), 1);
         assert!(connection.poll_room(&context).is_ready());
         drop(rest);
+    }
+
+    #[test]
+    fn watches_wait_for_less_while_much_is_unsent_in_all_connections() {
+        let accounts = Accounts::new(&Buffers::default());
+        let (one, other, woken) = (accounts.open(None), accounts.open(None), Arc::<Woken>::default());
+        let waker = Waker::from(woken.clone());
+        let context = Context::from_waker(&waker);
+        let sent = one.unsent(WATCHES_UNSENT_AT_LEAST);
+        assert!(one.poll_room(&context).is_ready());
+        let _unread = other.unsent(UNSENT / 2);
+        assert!(one.poll_room(&context).is_pending());
+        drop(sent);
+        assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+        assert!(one.poll_room(&context).is_ready(), "its own client has read everything");
     }
 
     #[derive(Default)]

@@ -25,6 +25,9 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Watches wait while much is unsent, so that a connection is closed only if its client reads nothing for a long time.
 const WATCH: &str = "/tenure.v1.WatchService/Watch";
 
+/// The other call whose answer is a stream.
+const CONNECT: &str = "/tenure.v1.ClientService/Connect";
+
 /// The layer that adds [`Answers`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnswersLayer;
@@ -56,7 +59,9 @@ where
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let account = Peer::account_of(request.extensions());
         let is_watch = request.uri().path() == WATCH;
-        Answering { inner: self.0.call(request), account, is_watch }
+        let is_stream = is_watch || request.uri().path() == CONNECT;
+        let overhead = if is_stream { limits::STREAMED } else { limits::ANSWER };
+        Answering { inner: self.0.call(request), account, is_watch, overhead }
     }
 }
 
@@ -67,6 +72,7 @@ pin_project! {
         inner: F,
         account: Option<Arc<Account>>,
         is_watch: bool,
+        overhead: usize,
     }
 }
 
@@ -84,30 +90,27 @@ where
         }
         let answer = ready!(this.inner.poll(context));
         Poll::Ready(answer.map(|mut response| {
-            response.headers_mut().insert(VERSION_HEADER, version(this.account.as_ref()));
-            match this.account.take() {
-                Some(account) => {
-                    response.map(|body| Body::new(Counted { body, account, is_watch: *this.is_watch, late: None }))
-                }
-                None => response,
-            }
+            response.headers_mut().insert(VERSION_HEADER, version(this.account.as_ref(), *this.overhead));
+            let Some(account) = this.account.take() else { return response };
+            let (is_watch, overhead) = (*this.is_watch, *this.overhead);
+            response.map(|body| Body::new(Counted { body, account, is_watch, overhead, late: None }))
         }))
     }
 }
 
 /// The version header. It is dropped once the headers are sent, which ends their accounting.
-fn version(account: Option<&Arc<Account>>) -> HeaderValue {
+fn version(account: Option<&Arc<Account>>, overhead: usize) -> HeaderValue {
     let Some(account) = account else { return HeaderValue::from_static(VERSION) };
-    let bytes = unsent(account, Bytes::from_static(VERSION.as_bytes()));
+    let bytes = unsent(account, Bytes::from_static(VERSION.as_bytes()), overhead);
     let mut value = HeaderValue::from_maybe_shared(bytes).unwrap_or(HeaderValue::from_static(VERSION));
     // Not secret, but it must not be kept in the connection's header table.
     value.set_sensitive(true);
     value
 }
 
-/// The same bytes, counted until they are dropped.
-fn unsent(account: &Arc<Account>, bytes: Bytes) -> Bytes {
-    let unsent = account.unsent(bytes.len() + limits::ANSWER);
+/// The same bytes, counted with this overhead until they are dropped.
+fn unsent(account: &Arc<Account>, bytes: Bytes, overhead: usize) -> Bytes {
+    let unsent = account.unsent(bytes.len() + overhead);
     Bytes::from_owner(Part { bytes, _unsent: unsent })
 }
 
@@ -127,6 +130,7 @@ struct Counted {
     body: Body,
     account: Arc<Account>,
     is_watch: bool,
+    overhead: usize,
     /// Fires when a watch has waited for too long.
     late: Option<Pin<Box<Sleep>>>,
 }
@@ -158,7 +162,8 @@ impl http_body::Body for Counted {
             ready!(self.poll_room(context));
         }
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(|bytes| unsent(&self.account, bytes)))))
+        let count = |bytes| unsent(&self.account, bytes, self.overhead);
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(count))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -185,7 +190,7 @@ mod tests {
     async fn connection_of_a_client_that_does_not_read_is_closed() {
         let account = Accounts::new(&Buffers::default()).open(None);
         let body = Body::new(http_body_util::Full::new(Bytes::from_static(b"message")));
-        let mut watch = Counted { body, account: account.clone(), is_watch: true, late: None };
+        let mut watch = Counted { body, account: account.clone(), is_watch: true, overhead: 0, late: None };
         let unsent = account.unsent(limits::WATCHES_UNSENT);
         let mut next = poll_fn(|context| Pin::new(&mut watch).poll_frame(context));
         let waited = tokio::time::timeout(limits::WATCHES_WAIT - Duration::from_secs(1), &mut next).await;
@@ -193,5 +198,35 @@ mod tests {
         let waited = tokio::time::timeout(Duration::from_secs(2), &mut next).await;
         assert!(waited.is_err() && account.is_closed());
         drop(unsent);
+    }
+
+    /// Each connection sends when all of its streams have had their turn.
+    #[tokio::test]
+    async fn event_for_very_many_watches_closes_no_connection() {
+        const CONNECTIONS: usize = 100;
+        let accounts = Accounts::new(&Buffers::default());
+        let accounts: Vec<_> = (0..CONNECTIONS).map(|_| accounts.open(None)).collect();
+        let event = Bytes::from(vec![0; 300]);
+        let mut watches: Vec<_> = (0..300 * CONNECTIONS)
+            .map(|number| {
+                let body = Body::new(http_body_util::Full::new(event.clone()));
+                let account = accounts[number % CONNECTIONS].clone();
+                Counted { body, account, is_watch: true, overhead: limits::STREAMED, late: None }
+            })
+            .collect();
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        let mut rounds = 0;
+        while !watches.is_empty() {
+            let mut unsent = Vec::new();
+            watches.retain_mut(|watch| {
+                let Poll::Ready(frame) = Pin::new(watch).poll_frame(&mut context) else { return true };
+                unsent.extend(frame);
+                false
+            });
+            assert!(!accounts.iter().any(|account| account.is_closed()));
+            assert!(!unsent.is_empty(), "no watch may send");
+            rounds += 1;
+        }
+        assert!(rounds > 1, "they did not have to wait");
     }
 }
