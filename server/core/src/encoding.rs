@@ -6,6 +6,47 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
+/// A duration in whole milliseconds in a few bytes, for what there may be a million of: at most 49 days, which a longer
+/// one becomes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(from = "u64")]
+pub struct Millis(u32);
+
+impl Millis {
+    /// Whether it is none at all.
+    #[must_use]
+    pub fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl From<u64> for Millis {
+    fn from(millis: u64) -> Self {
+        Self(u32::try_from(millis).unwrap_or(u32::MAX))
+    }
+}
+
+impl From<Millis> for u64 {
+    fn from(millis: Millis) -> Self {
+        millis.0.into()
+    }
+}
+
+impl From<Duration> for Millis {
+    /// Rounded up.
+    fn from(duration: Duration) -> Self {
+        whole_millis(duration).into()
+    }
+}
+
+impl From<Millis> for Duration {
+    fn from(millis: Millis) -> Self {
+        Self::from_millis(millis.into())
+    }
+}
+
 /// A duration in whole milliseconds, rounded up.
 #[must_use]
 pub fn whole_millis(duration: Duration) -> u64 {
@@ -98,5 +139,12 @@ mod tests {
         assert_eq!(whole_millis(Duration::from_millis(1200)), 1200);
         assert_eq!(whole_millis(Duration::ZERO), 0);
         assert_eq!(whole_millis(Duration::MAX), i64::MAX as u64);
+        assert_eq!(Duration::from(Millis::from(Duration::from_nanos(1_000_001))), Duration::from_millis(2));
+    }
+
+    #[test]
+    fn few_milliseconds_are_limited_to_49_days() {
+        assert_eq!(u64::from(Millis::from(1 << 32)), (1 << 32) - 1);
+        assert_eq!(Millis::from(Duration::MAX), Millis::from(1 << 32));
     }
 }

@@ -124,7 +124,7 @@ impl Home {
             Event::ClaimLingering { claim, spec, home, .. } => {
                 let since = self.held.remove(claim);
                 if *home == self.me {
-                    self.start_lingering(*claim, since.unwrap_or(now.into()) + spec.min_hold.into());
+                    self.start_lingering(*claim, since.unwrap_or(now.into()) + Duration::from(spec.min_hold).into());
                 }
             }
             Event::ClaimEnded { claim, .. } => {
@@ -185,7 +185,7 @@ impl Home {
                 ClaimState::Held { .. } => self.record_hold(claim.id, &claim.spec.session, since.into()),
                 ClaimState::Lingering { home, .. } => {
                     if home == me && !self.lingering.contains_key(&claim.id) {
-                        self.start_lingering(claim.id, since + claim.spec.min_hold.into());
+                        self.start_lingering(claim.id, since + Duration::from(claim.spec.min_hold).into());
                     }
                 }
             }

@@ -29,7 +29,7 @@ pub use client::{
     Absence, Change, Client, Declaration, DeclaredClaim, DeclaredMembership, DeclaredSession, Hello, Item, Membership,
 };
 pub use command::{Acquire, Actor, Command, FEW_CLAIM_BYTES, Handoff, Limits, Outcome, Request};
-pub use encoding::whole_millis;
+pub use encoding::{Millis, whole_millis};
 pub use end::{EndReason, Eviction};
 pub use event::{Event, Recorded};
 pub use few::Few;

@@ -7,15 +7,20 @@ use crate::few::Few;
 use crate::model::{Claim, ClaimState, Rank, Revision};
 
 /// A lock that is held or waited for. An idle one is not kept.
-#[derive(Clone, Debug, Default)]
-pub struct Lock {
-    holders: Few<Revision>,
-    /// The state beyond a sole holder. Kept until the lock is idle.
-    crowd: Option<Box<Crowd>>,
+#[derive(Clone, Debug)]
+pub struct Lock(Inner);
+
+#[derive(Clone, Debug)]
+enum Inner {
+    /// At most one holder. As small as that: a server may have a million such locks.
+    Alone(Few<Revision>),
+    /// Kept until the lock is idle.
+    Crowd(Box<Crowd>),
 }
 
 #[derive(Clone, Debug, Default)]
 struct Crowd {
+    holders: Few<Revision>,
     permits: u64,
     waiters: BTreeSet<Rank>,
     /// The claims, each after the revision that opened its session, so that no lookup searches through all claims.
@@ -24,13 +29,19 @@ struct Crowd {
     counted: BTreeSet<(bool, Rank)>,
 }
 
+impl Default for Lock {
+    fn default() -> Self {
+        Self(Inner::Alone(Few::default()))
+    }
+}
+
 /// The waiters of a lock without any.
 static NO_WAITERS: BTreeSet<Rank> = BTreeSet::new();
 
 /// Compares the holders, permits and waiters, not whether a crowd is present.
 impl PartialEq for Lock {
     fn eq(&self, other: &Self) -> bool {
-        self.holders == other.holders && self.permits() == other.permits() && self.waiters() == other.waiters()
+        self.holders() == other.holders() && self.permits() == other.permits() && self.waiters() == other.waiters()
     }
 }
 
@@ -40,78 +51,80 @@ impl Lock {
     /// The claims that hold the lock or linger on it: several only if all are shared, or all are to permits.
     #[must_use]
     pub fn holders(&self) -> &Few<Revision> {
-        &self.holders
+        match &self.0 {
+            Inner::Alone(holders) => holders,
+            Inner::Crowd(crowd) => &crowd.holders,
+        }
+    }
+
+    fn crowd(&self) -> Option<&Crowd> {
+        match &self.0 {
+            Inner::Alone(_) => None,
+            Inner::Crowd(crowd) => Some(crowd),
+        }
     }
 
     /// The number of permits that the holders have.
     #[must_use]
     pub fn permits(&self) -> u64 {
-        self.crowd.as_ref().map_or(0, |crowd| crowd.permits)
+        self.crowd().map_or(0, |crowd| crowd.permits)
     }
 
     /// The waiting claims, in the order in which they will be served.
     #[must_use]
     pub fn waiters(&self) -> &BTreeSet<Rank> {
-        self.crowd.as_ref().map_or(&NO_WAITERS, |crowd| &crowd.waiters)
+        self.crowd().map_or(&NO_WAITERS, |crowd| &crowd.waiters)
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.holders.is_empty() && self.waiters().is_empty()
+        self.holders().is_empty() && self.waiters().is_empty()
     }
 
     /// The only claims here that can belong to the session that was opened at this revision, in order.
     pub(crate) fn claims_of(&self, opened: Revision) -> impl Iterator<Item = Revision> {
-        let (sole, crowd) = match &self.crowd {
-            Some(crowd) => (None, Some(crowd.claims.range((opened, Revision(0))..=(opened, Revision::MAX)))),
-            None => (self.holders.first().copied(), None),
+        let (sole, crowd) = match &self.0 {
+            Inner::Crowd(crowd) => (None, Some(crowd.claims.range((opened, Revision(0))..=(opened, Revision::MAX)))),
+            Inner::Alone(holders) => (holders.first().copied(), None),
         };
         sole.into_iter().chain(crowd.into_iter().flatten().map(|(_, claim)| *claim))
     }
 
     /// The first of the claims to permits: a holder if there is any, else a waiter.
     pub(crate) fn first_counted(&self) -> Option<Revision> {
-        let (_, rank) = self.crowd.as_ref()?.counted.first()?;
+        let (_, rank) = self.crowd()?.counted.first()?;
         Some(rank.1)
     }
 
     /// Adds a claim. `find` looks up a claim that is already here.
     pub(crate) fn enter<'a>(&mut self, claim: &Claim, find: impl FnOnce(Revision) -> Option<&'a Claim>) {
-        let holds = claim.state != ClaimState::Waiting;
-        let alone = holds && self.holders.is_empty() && claim.spec.mode.permits() == 0;
-        if self.crowd.is_some() || !alone {
-            let holder = self.holders.first().copied();
-            let crowd = self.crowd.get_or_insert_with(|| Box::new(Crowd::around(holder.and_then(find))));
-            crowd.enter(claim);
-        }
-        if holds {
-            self.holders.insert(claim.id);
+        let may_be_alone = claim.state != ClaimState::Waiting && claim.spec.mode.permits() == 0;
+        match &mut self.0 {
+            Inner::Alone(holders) if may_be_alone && holders.is_empty() => holders.insert(claim.id),
+            Inner::Alone(holders) => {
+                let holder = holders.first().copied().and_then(find);
+                let mut crowd = Box::new(Crowd::default());
+                holder.into_iter().chain([claim]).for_each(|claim| crowd.enter(claim));
+                self.0 = Inner::Crowd(crowd);
+            }
+            Inner::Crowd(crowd) => crowd.enter(claim),
         }
     }
 
     /// The reverse of [`Self::enter`].
     pub(crate) fn leave(&mut self, claim: &Claim) {
-        if let Some(crowd) = &mut self.crowd {
-            crowd.leave(claim);
-        }
-        if claim.state != ClaimState::Waiting {
-            self.holders.remove(&claim.id);
+        match &mut self.0 {
+            Inner::Alone(holders) => holders.remove(&claim.id),
+            Inner::Crowd(crowd) => crowd.leave(claim),
         }
     }
 }
 
 impl Crowd {
-    fn around(holder: Option<&Claim>) -> Self {
-        let mut crowd = Self::default();
-        if let Some(holder) = holder {
-            crowd.enter(holder);
-        }
-        crowd
-    }
-
     fn enter(&mut self, claim: &Claim) {
         if claim.state == ClaimState::Waiting {
             self.waiters.insert(claim.rank());
         } else {
+            self.holders.insert(claim.id);
             self.permits += u64::from(claim.spec.mode.permits());
         }
         if claim.spec.mode.permits() > 0 {
@@ -126,6 +139,7 @@ impl Crowd {
         if claim.state == ClaimState::Waiting {
             self.waiters.remove(&claim.rank());
         } else {
+            self.holders.remove(&claim.id);
             self.permits -= u64::from(claim.spec.mode.permits());
         }
         self.counted.remove(&counted(claim));
@@ -171,6 +185,11 @@ mod tests {
         assert_ne!(one, lock(&[(1, 2, false)]), "without waiters");
         assert_ne!(one, lock(&[(1, 1, false), (2, 1, true)]), "with fewer permits");
         assert_ne!(one, lock(&[(3, 2, false), (2, 1, true)]), "another claim");
+    }
+
+    #[test]
+    fn lock_without_a_crowd_is_small() {
+        assert_eq!(size_of::<Lock>(), 16);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::encoding::{is_default, millis, optional_millis};
+use crate::encoding::{Millis, is_default, millis, optional_millis};
 use crate::few::Few;
 use crate::names::{Names, Text};
 
@@ -166,8 +166,8 @@ pub struct ClaimSpec {
     #[serde(default = "no_labels", skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: Metadata,
     /// For this long after the grant, the locks are not granted to others, even if released earlier. Zero: no minimum.
-    #[serde(rename = "min_hold_ms", default, with = "millis", skip_serializing_if = "Duration::is_zero")]
-    pub min_hold: Duration,
+    #[serde(rename = "min_hold_ms", default, skip_serializing_if = "is_default")]
+    pub min_hold: Millis,
     /// The server that received the last plain call for the claim. Only that server ends its wait, or cancels a grant
     /// that the call did not return. `None`: the request came by a client's stream, or the session has acknowledged the
     /// grant; then its home is responsible.

@@ -1,8 +1,9 @@
 //! Commands, parameters and a lab for tests.
 //!
 //! The functions here build commands with defaults for all that most tests do not care about: the command comes from
-//! [`HOME`], which received it just now, and opens the session by [`opening`] if it can. The methods of [`Build`] change what a test does care about, as in `acquire("ann", "a").shared().priority(3)`. A
-//! [`Lab`] executes commands and asserts their outcomes.
+//! [`HOME`], which received it just now, and opens the session by [`opening`] if it can. The methods of [`Build`] change
+//! what a test does care about, as in `acquire("ann", "a").shared().priority(3)`. A [`Lab`] executes commands and asserts
+//! their outcomes.
 
 mod lab;
 
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use crate::client::{Change, Declaration, DeclaredClaim, DeclaredMembership, DeclaredSession, Hello};
 use crate::command::{Acquire, Command, Handoff};
+use crate::encoding::Millis;
 use crate::end::{EndReason, Eviction};
 use crate::event::{Event, Recorded};
 use crate::group::{Assignments, Basis, Group, GroupCommand};
@@ -114,7 +116,7 @@ pub fn claim_spec(session: impl Into<Text>, opened: u64, names: impl IntoNames) 
         mode: Mode::Exclusive,
         priority: 0,
         metadata: no_labels(),
-        min_hold: Duration::ZERO,
+        min_hold: Millis::default(),
         waiting_server: None,
         declared: 0,
     }

@@ -35,7 +35,7 @@ pub(crate) fn claim(claim: &Claim) -> v1::Claim {
         owner: spec.owner.to_string(),
         metadata: (*spec.metadata).clone(),
         priority: spec.priority,
-        min_hold: (!spec.min_hold.is_zero()).then(|| duration(spec.min_hold)),
+        min_hold: (!spec.min_hold.is_zero()).then(|| duration(spec.min_hold.into())),
         mode: match spec.mode {
             Mode::Exclusive => v1::Mode::Exclusive,
             Mode::Shared => v1::Mode::Shared,

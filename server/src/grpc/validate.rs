@@ -36,7 +36,7 @@ const LONGEST_DRAIN: Duration = Duration::from_secs(60 * 60);
 const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
 const LONGEST_SETTLING: Duration = Duration::from_secs(24 * 60 * 60);
 const DEFAULT_SETTLING: Duration = Duration::from_secs(10);
-const LONGEST_MIN_HOLD: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const LONGEST_MIN_HOLD: Duration = Duration::from_secs(24 * 60 * 60);
 /// Less would end sessions of healthy clients: they ping three times in a grace, and must reconnect within it.
 const SHORTEST_DISCONNECT_GRACE: Duration = Duration::from_millis(100);
 

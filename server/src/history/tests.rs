@@ -15,7 +15,7 @@ fn spec(session: &str, opened: u64, names: &[&str]) -> Arc<ClaimSpec> {
 }
 
 fn lingering_spec(session: &str, opened: u64) -> Arc<ClaimSpec> {
-    Arc::new(ClaimSpec { min_hold: TTL, ..claim_spec(session, opened, "a") })
+    Arc::new(ClaimSpec { min_hold: TTL.into(), ..claim_spec(session, opened, "a") })
 }
 
 fn opened(id: &str) -> Event {

@@ -5,7 +5,7 @@ use tenure_core::{Acquire, AskedMode, Change, Command, Declaration, DeclaredClai
 use tenure_proto::v1;
 use tonic::Status;
 
-use crate::grpc::validate::{self, LONGEST_WAIT};
+use crate::grpc::validate::{self, LONGEST_MIN_HOLD, LONGEST_WAIT};
 
 /// Checks a command that this server has forwarded.
 pub(super) fn check(command: &Command, from: ServerId) -> Result<(), Status> {
@@ -84,7 +84,7 @@ fn check_claim(claim: &DeclaredClaim) -> Result<(), Status> {
         AskedMode::Permits { permits, limit } => (permits, limit),
         AskedMode::Exclusive | AskedMode::Shared => (1, None),
     };
-    if !is_sorted || permits == 0 || limit == Some(0) || *min_hold > LONGEST_WAIT {
+    if !is_sorted || permits == 0 || limit == Some(0) || *min_hold > LONGEST_MIN_HOLD {
         return Err(Status::invalid_argument("names, permits, limit, min_hold: as of clients"));
     }
     validate::mode(v1::Mode::Permits.into(), permits, limit.unwrap_or_default())?;

@@ -132,14 +132,16 @@ fn makes_work(command: &Command) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use tenure_core::testing::{Build, HOME, claim_spec, close, label, open};
     use tenure_core::{AskedMode, ClaimSpec, Revision};
 
     use super::*;
 
     fn declare(name: &str) -> Change {
-        let ClaimSpec { names, metadata, min_hold, .. } = claim_spec("ann", 1, name);
-        let (mode, queue, priority) = (AskedMode::Exclusive, false, 0);
+        let ClaimSpec { names, metadata, .. } = claim_spec("ann", 1, name);
+        let (mode, queue, priority, min_hold) = (AskedMode::Exclusive, false, 0, Duration::ZERO);
         let claim = DeclaredClaim { number: 2, names, mode, queue, priority, metadata, min_hold };
         Change::Declare(Declaration { session: 1, opening: None, claims: vec![claim], memberships: Vec::new() })
     }

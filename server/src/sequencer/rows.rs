@@ -194,6 +194,7 @@ fn distinct<K: Ord>(keys: impl Iterator<Item = K>) -> Vec<K> {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::Duration;
 
     use tenure_core::testing::{Build, HOME, adopt, claim_spec, open, opening, restored, session_spec};
     use tenure_core::{
@@ -254,7 +255,8 @@ mod tests {
     }
 
     fn claim(number: u64) -> DeclaredClaim {
-        let ClaimSpec { names, metadata, priority, min_hold, .. } = claim_spec("s", 1, number.to_string());
+        let ClaimSpec { names, metadata, priority, .. } = claim_spec("s", 1, number.to_string());
+        let min_hold = Duration::ZERO;
         DeclaredClaim { number, names, mode: AskedMode::Exclusive, queue: true, priority, metadata, min_hold }
     }
 

@@ -21,7 +21,7 @@ impl Acquire {
         let Self { names, priority, metadata, min_hold, .. } = self;
         let (session, owner) = (spec.id.clone(), spec.owner.clone());
         let metadata = if metadata.is_empty() { no_labels() } else { metadata };
-        let (opened, declared) = (*opened, 0);
+        let (opened, min_hold, declared) = (*opened, min_hold.into(), 0);
         ClaimSpec { session, opened, owner, names, mode, priority, metadata, min_hold, waiting_server, declared }
     }
 

@@ -288,7 +288,7 @@ impl Table {
             mode,
             priority,
             metadata,
-            min_hold,
+            min_hold: min_hold.into(),
             waiting_server,
             declared,
         });

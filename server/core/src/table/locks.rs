@@ -125,15 +125,15 @@ impl Locks {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::time::Duration;
 
     use super::*;
+    use crate::encoding::Millis;
     use crate::model::{ClaimSpec, ClaimState, Mode, no_labels};
 
     /// A hold of one lock.
     fn hold(name: &Text) -> Claim {
         let (names, owner, mode, metadata) = (name.clone().into(), Text::from(""), Mode::Exclusive, no_labels());
-        let (session, opened, min_hold) = (Text::from("ann"), Revision(1), Duration::ZERO);
+        let (session, opened, min_hold) = (Text::from("ann"), Revision(1), Millis::default());
         let (priority, waiting_server, declared) = (0, None, 0);
         let spec =
             ClaimSpec { session, opened, owner, names, mode, priority, metadata, min_hold, waiting_server, declared };

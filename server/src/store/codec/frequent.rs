@@ -10,7 +10,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use tenure_core::{
-    ClaimSpec, EndReason, Event, Eviction, Metadata, Mode, Names, Recorded, Revision, ServerId, Text, no_labels,
+    ClaimSpec, EndReason, Event, Eviction, Metadata, Millis, Mode, Names, Recorded, Revision, ServerId, Text, no_labels,
 };
 
 /// An event of the log.
@@ -31,8 +31,8 @@ struct ClaimEvent {
     priority: i32,
     #[serde(default = "no_labels")]
     metadata: Metadata,
-    #[serde(default)]
-    min_hold_ms: u64,
+    #[serde(default, rename = "min_hold_ms")]
+    min_hold: Millis,
     waiting_server: Option<ServerId>,
     #[serde(default)]
     declared: u64,
@@ -45,8 +45,9 @@ struct ClaimEvent {
 
 impl ClaimEvent {
     fn event<E: Error>(self, kind: &str) -> Result<Event, E> {
-        let Self { session, opened, owner, names, mode, priority, metadata, waiting_server, declared, .. } = self;
-        let min_hold = Duration::from_millis(self.min_hold_ms);
+        let Self {
+            session, opened, owner, names, mode, priority, metadata, min_hold, waiting_server, declared, ..
+        } = self;
         let spec =
             ClaimSpec { session, opened, owner, names, mode, priority, metadata, min_hold, waiting_server, declared };
         let (claim, spec) = (self.claim.ok_or_else(|| E::missing_field("claim")), Arc::new(spec));

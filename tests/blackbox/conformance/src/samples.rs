@@ -86,7 +86,7 @@ pub(crate) fn claim_spec(session: &Session, names: &[&str]) -> Arc<ClaimSpec> {
         mode: mode(session.opened.0),
         priority: i32::try_from(session.opened.0 % 5).unwrap_or_default() - 2,
         metadata: session.spec.metadata.clone(),
-        min_hold: Duration::from_millis(session.opened.0 % 2 * 250),
+        min_hold: (session.opened.0 % 2 * 250).into(),
         waiting_server: session.opened.0.is_multiple_of(3).then_some(session.spec.home),
         declared: declared_in(session),
     })

@@ -58,7 +58,7 @@ fn claims(model: &Model) -> Vec<String> {
     named(model)
         .map(|(claim, name)| {
             let (spec, token) = (&claim.spec, claim.token().map_or(0, |token| token.0));
-            let (session, owner, min_hold) = (&spec.session, &spec.owner, spec.min_hold.as_millis());
+            let (session, owner, min_hold) = (&spec.session, &spec.owner, u64::from(spec.min_hold));
             let (state, id, priority) = (state(claim), claim.id, spec.priority);
             let (mode, permits) = (mode(spec.mode), spec.mode.permits());
             let granted = if token > 0 { model.granted[&claim.id] } else { 0 };

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{ClaimSpec, EndReason, Event, Mode, Recorded, Revision, ServerId, SessionSpec, Text, no_labels};
+use tenure_core::{
+    ClaimSpec, EndReason, Event, Millis, Mode, Recorded, Revision, ServerId, SessionSpec, Text, no_labels,
+};
 use tenure_server::store::Batch;
 
 use crate::history::{Call, CallKind, Outcome, Sharing};
@@ -19,7 +21,7 @@ pub(crate) fn acquire(start: Duration, end: Duration, outcome: Outcome) -> Call 
 
 /// The claim of such an acquire.
 pub(crate) fn claim() -> Arc<ClaimSpec> {
-    let (priority, metadata, min_hold) = (0, no_labels(), Duration::ZERO);
+    let (priority, metadata, min_hold) = (0, no_labels(), Millis::default());
     let (session, owner, names) = (Text::from("ann"), Text::from(""), Text::from("a").into());
     let (opened, mode, waiting_server, declared) = (Revision(1), Mode::Exclusive, None, 0);
     Arc::new(ClaimSpec { session, opened, owner, names, mode, priority, metadata, min_hold, waiting_server, declared })

@@ -82,6 +82,22 @@ pub fn server_memory(processes: &Processes) -> f64 {
     Table::read().memory_of(&processes.server) * 1e6
 }
 
+/// An allocator returns what was freed within this time (jemalloc: 10 s).
+const RETURNED: Duration = Duration::from_secs(11);
+
+/// The memory of idle servers, in bytes, once it no longer falls.
+pub async fn settled_memory(processes: &Processes) -> f64 {
+    let mut before = server_memory(processes);
+    loop {
+        tokio::time::sleep(RETURNED).await;
+        let memory = server_memory(processes);
+        if memory > before * 0.99 {
+            return memory;
+        }
+        before = memory;
+    }
+}
+
 /// The processor use, in cores, below which processes count as idle, and the time over which it is measured.
 const IDLE: f64 = 0.1;
 const SAMPLE: Duration = Duration::from_millis(500);

@@ -234,7 +234,7 @@ fn wait_again(table: &Table, spec: &ClaimSpec) -> Option<Command> {
         queue: true,
         priority: spec.priority,
         metadata: no_labels(),
-        min_hold: spec.min_hold,
+        min_hold: spec.min_hold.into(),
     };
     let declaration = Declaration { session: *session, opening: None, claims: vec![claim], memberships: Vec::new() };
     Some(Command::Change {

@@ -12,7 +12,7 @@ use tonic::transport::Channel;
 
 use super::fill::fill;
 use super::{ALONE, BESIDE_SNAPSHOTS, FILLED, LOAD, MEMORY, MEMORY_LOADED, WRITTEN};
-use crate::cpu::{server_memory, wait_until_idle};
+use crate::cpu::{Processes, server_memory, settled_memory, wait_until_idle};
 use crate::lab::Lab;
 use crate::measure::{Figures, Load, closed_loop};
 use crate::target::store::Store;
@@ -38,11 +38,16 @@ impl Subject for Held {
     async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
         let mut cluster = Cluster::start_now(self.store, &self.lab)?;
         let a_lock = |memory: f64, before: f64| (memory - before) / load.level as f64;
+        // The quick form checks the bench itself.
+        let settled = async |processes: &Processes| match load.quick {
+            true => server_memory(processes),
+            false => settled_memory(processes).await,
+        };
         let empty = server_memory(&cluster.processes());
         let (filled, connections) = fill(&cluster, load.level).await?;
         // The acquired locks are in the log, and are written to the tables later.
         let written = wait_until_idle(&cluster.processes()).await?;
-        let memory = a_lock(server_memory(&cluster.processes()), empty);
+        let memory = a_lock(settled(&cluster.processes()).await, empty);
 
         let alone = pairs(&cluster, load, 1).await?;
         let figures = pairs(&cluster, load, CLIENTS).await?;
@@ -53,7 +58,7 @@ impl Subject for Held {
         };
         drop(connections);
         let ready = cluster.start_again()?;
-        let loaded = a_lock(server_memory(&cluster.processes()), empty);
+        let loaded = a_lock(settled(&cluster.processes()).await, empty);
         Ok(figures
             .with(FILLED, filled)
             .with(WRITTEN, written.as_secs_f64())
