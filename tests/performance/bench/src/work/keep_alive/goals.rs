@@ -6,7 +6,7 @@ const STREAMS: usize = 256;
 
 /// The goals.
 pub fn goals() -> Vec<Goal> {
-    vec![
+    let goals = vec![
         Goal::new("keep-alives on 256 streams: rate against etcd", Bound::AtLeast(5.0), |round| {
             Some(round.rate("tenure-stream-postgres", STREAMS)? / round.rate("etcd-lease", STREAMS)?)
         }),
@@ -21,5 +21,6 @@ pub fn goals() -> Vec<Goal> {
                 Some(beside / round.p99("tenure-pairs-alone-postgres", STREAMS)?)
             },
         ),
-    ]
+    ];
+    Goal::limited("keep-alives", goals)
 }
