@@ -91,7 +91,11 @@ impl Connection {
         Ok(())
     }
 
-    async fn flush(&mut self) -> anyhow::Result<()> {
+    /// Sends the pending output.
+    ///
+    /// # Errors
+    /// If the connection is closed.
+    pub async fn flush(&mut self) -> anyhow::Result<()> {
         while !self.output.bytes.is_empty() {
             let written = self.stream.write(&self.output.bytes).await?;
             self.output.bytes.drain(..written);

@@ -41,8 +41,8 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// Acquires the lock and holds it until something fails. Each line of its output is the time just before a renewal;
-    /// the first one means that it holds the lock.
+    /// Acquires the lock and holds it until something fails. Each line of its output is the time just before a renewal
+    /// that has been sent; the first one means that it holds the lock.
     pub async fn hold(&self) -> anyhow::Result<()> {
         match self.service {
             Service::Tenure => self.hold_tenure().await,
@@ -83,8 +83,10 @@ async fn renew(mut connection: http2::Connection, stream: u32, renewal: &[u8], e
     loop {
         tokio::select! {
             _ = tick.tick() => {
-                print_time(now())?;
+                let renewed = now();
                 connection.output().message(stream, renewal);
+                connection.flush().await?;
+                print_time(renewed)?;
             }
             received = connection.receive(|_, _, _| Ok(())) => received?,
         }
