@@ -1,5 +1,6 @@
 //! An earlier version of the server, tested beside this one.
 
+use std::env::consts::ARCH;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,10 @@ fn unpack(release: &Path) -> anyhow::Result<PathBuf> {
         program("sha256sum").folder(&release).args(["--check", "--quiet", "--strict", "SHA256SUMS"]).run()?;
         contract::keeps(&release)?;
         let archives = programs::files(&release.join("programs"), &["gz"])?;
-        archives.into_iter().next().with_context(|| format!("{} has no programs", release.display()))?
+        archives
+            .into_iter()
+            .find(|archive| archive.to_string_lossy().contains(ARCH))
+            .with_context(|| format!("{} has no programs", release.display()))?
     } else {
         release.to_path_buf()
     };

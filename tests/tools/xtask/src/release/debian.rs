@@ -1,8 +1,9 @@
-//! The Debian package of the programs.
+//! The Debian packages of the programs.
 
 use std::fs;
 use std::path::Path;
 
+use super::platform::{PLATFORMS, Platform};
 use super::programs::{install, install_to, write};
 use super::{Making, notices};
 use crate::programs::{program, root};
@@ -12,11 +13,15 @@ const DEPENDS: &str = "libc6 (>= 2.36), libgcc-s1";
 
 /// Packs the programs with the unit, which is neither enabled nor started: what it is to use has to be set before.
 pub(super) fn make(making: &Making) -> anyhow::Result<()> {
-    let architecture = program("dpkg").args(["--print-architecture"]).output()?.trim().to_owned();
+    PLATFORMS.iter().try_for_each(|platform| make_for(making, platform))
+}
+
+fn make_for(making: &Making, platform: &Platform) -> anyhow::Result<()> {
+    let architecture = platform.debian;
     // `~` sorts before everything: a pre-release comes before its release.
     let version = making.version.replacen('-', "~", 1);
     let folder = making.into.join("debian");
-    install_to(making, &folder.join("usr"))?;
+    install_to(making, platform, &folder.join("usr"))?;
     compress_pages(&folder.join("usr/share/man"))?;
     let deploy = root().join("deploy/systemd");
     let unit = fs::read_to_string(deploy.join("tenured.service"))?;

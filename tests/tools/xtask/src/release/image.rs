@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use serde_json::{Value, json};
 
+use super::platform::NATIVE;
 use super::programs::{NAMES, install};
 use super::{Making, archive};
 use crate::container::{Buildah, IMAGE, bases};
@@ -19,7 +20,7 @@ fn pack(making: &Making, buildah: &Buildah, home: &Path) -> anyhow::Result<()> {
     // In place of the Dockerfile's stage that builds the programs: these are the released ones.
     let built = home.join("built");
     for name in NAMES {
-        install(&making.program(name), &built.join("out/bin").join(name))?;
+        install(&making.program(&NATIVE, name), &built.join("out/bin").join(name))?;
     }
     fs::create_dir_all(built.join("out/data"))?;
     let mut build = buildah.build();

@@ -7,6 +7,7 @@ mod evidence;
 mod image;
 mod links;
 mod notices;
+mod platform;
 mod programs;
 mod prove;
 pub mod version;
@@ -21,6 +22,7 @@ use clap::Args;
 use crate::programs::{program, root};
 use crate::stages::Stages;
 use crate::{chart, contract};
+use platform::Platform;
 
 /// The page of changes, by versions.
 const CHANGES: &str = "deploy/changelog.md";
@@ -186,8 +188,8 @@ impl Making {
     }
 
     /// A program that was built.
-    fn program(&self, name: &str) -> PathBuf {
-        self.source.join(programs::BUILT).join("release").join(name)
+    fn program(&self, platform: &Platform, name: &str) -> PathBuf {
+        self.source.join(programs::BUILT).join(platform.target).join("release").join(name)
     }
 
     /// Writes the notes of the release: what the page of changes says of this version.

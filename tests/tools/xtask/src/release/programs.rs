@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use super::platform::{NATIVE, PLATFORMS, Platform};
 use super::{Making, notices, pack};
 use crate::programs::{cargo, program, root};
 
@@ -14,11 +15,15 @@ pub(super) const BUILT: &str = "target/reproducible";
 /// The programs.
 pub(super) const NAMES: [&str; 2] = ["tenured", "tenure"];
 
-/// Builds the programs for this machine, and packs them.
+/// Builds the programs for each platform, and packs them.
 pub(super) fn make(making: &Making) -> anyhow::Result<()> {
-    let platform = platform()?;
+    PLATFORMS.iter().try_for_each(|platform| make_for(making, platform))
+}
+
+fn make_for(making: &Making, platform: &Platform) -> anyhow::Result<()> {
     let mut build =
         cargo(&["build", "--locked", "--release", "--package", "tenure-server", "--package", "tenure-cli", "--bins"]);
+    platform.set(&mut build)?;
     // No path of the machine that builds is in the programs.
     let places = [(making.source.clone(), "/tenure"), (cargo_home()?, "/cargo")];
     let remapped =
@@ -27,9 +32,9 @@ pub(super) fn make(making: &Making) -> anyhow::Result<()> {
     // Beside a developer's builds, which have other flags.
     build.env("CARGO_TARGET_DIR", &making.source.join(BUILT).display().to_string()).env("CARGO_INCREMENTAL", "0");
     build.folder(&making.source).run()?;
-    let name = format!("tenure-{}-{platform}", making.version);
+    let name = format!("tenure-{}-{}", making.version, platform.target);
     let folder = making.into.join(&name);
-    install_to(making, &folder)?;
+    install_to(making, platform, &folder)?;
     fs::copy(root().join("LICENSE"), folder.join("LICENSE"))?;
     fs::write(folder.join("THIRD-PARTY.txt"), notices::third_party()?)?;
     pack(&folder, &making.folder("programs")?.join(format!("{name}.tar.gz")))?;
@@ -37,11 +42,11 @@ pub(super) fn make(making: &Making) -> anyhow::Result<()> {
 }
 
 /// Installs the programs below a folder such as `/usr`, with their manual pages and completions.
-pub(super) fn install_to(making: &Making, folder: &Path) -> anyhow::Result<()> {
+pub(super) fn install_to(making: &Making, platform: &Platform, folder: &Path) -> anyhow::Result<()> {
     for program in NAMES {
-        install(&making.program(program), &folder.join("bin").join(program))?;
+        install(&making.program(platform, program), &folder.join("bin").join(program))?;
     }
-    let (run, share) = (|name: &str| program(folder.join("bin").join(name)), folder.join("share"));
+    let (run, share) = (|name: &str| program(making.program(&NATIVE, name)), folder.join("share"));
     let commands = share.join("man/man1");
     fs::create_dir_all(&commands)?;
     run("tenure").args(["man", "--dir"]).args([commands]).run()?;
@@ -67,13 +72,6 @@ pub(super) fn write(path: &Path, text: impl AsRef<[u8]>) -> anyhow::Result<()> {
 pub(super) fn install(from: &Path, to: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(to.parent().context("no parent")?)?;
     fs::copy(from, to).map(drop).with_context(|| format!("{} to {}", from.display(), to.display()))
-}
-
-/// The platform for which cargo builds here, such as `x86_64-unknown-linux-gnu`.
-pub(super) fn platform() -> anyhow::Result<String> {
-    let about = program("rustc").args(["--version", "--verbose"]).output()?;
-    let host = about.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc names no host")?;
-    Ok(host.to_owned())
 }
 
 fn cargo_home() -> anyhow::Result<PathBuf> {

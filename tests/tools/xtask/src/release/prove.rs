@@ -8,7 +8,8 @@ use crate::programs::{find, program, root};
 const SCRIPT: &str = include_str!("prove.sh");
 
 /// The parts that are proved.
-pub(super) const PARTS: [&str; 9] = ["programs", "debian", "image", "chart", "crates", "go", "python", "maven", "npm"];
+pub(super) const PARTS: [&str; 10] =
+    ["programs", "arm64", "debian", "image", "chart", "crates", "go", "python", "maven", "npm"];
 
 pub(super) fn prove(making: &Making, part: &str) -> anyhow::Result<()> {
     let mut bash = program(find("bash").unwrap_or_else(|| "bash".into()));

@@ -47,7 +47,7 @@ serve_registry() {
 }
 
 serve_archive() {
-  tar -xzf "$release"/programs/tenure-"$version"-*.tar.gz
+  tar -xzf "$release"/programs/tenure-"$version"-x86_64-*.tar.gz
   serve "$(echo "$work"/tenure-"$version"-*/bin)"
 }
 
@@ -78,10 +78,27 @@ prove_programs() {
   done
 }
 
+# Emulated, by the libraries of Debian's cross compilers.
+prove_arm64() {
+  tar -xzf "$release"/programs/tenure-"$version"-aarch64-*.tar.gz
+  dpkg-deb --extract "$release"/programs/tenure_*_arm64.deb package
+  mkdir emulated
+  for name in tenure tenured; do
+    cmp tenure-"$version"-*/bin/$name package/usr/bin/$name
+    printf '#!/bin/sh\nexec qemu-aarch64-static -L /usr/aarch64-linux-gnu %s "$@"\n' \
+      "$(echo "$work"/tenure-"$version"-*/bin/$name)" >emulated/$name
+    chmod +x emulated/$name
+  done
+  test "$(dpkg-deb --field "$release"/programs/tenure_*_arm64.deb Architecture)" = arm64
+  serve "$work/emulated"
+  test "$(tenure lock x -- echo works)" = works
+  tenure --version | grep -qF "$version"
+}
+
 # In a Debian that has nothing else.
 prove_debian() {
   mmdebstrap --quiet --variant=apt bookworm root
-  cp "$release"/programs/tenure_*.deb root/
+  cp "$release"/programs/tenure_*_amd64.deb root/
   echo 'APT::Get::Assume-Yes "true";' >root/etc/apt/apt.conf.d/yes
   chroot root sh -c "cd / && $(shown Debian)" >install.log 2>&1 || { cat install.log; exit 1; }
   chroot root tenured --version | grep -qF "$version"
