@@ -91,7 +91,8 @@ prove_arm64() {
   done
   test "$(dpkg-deb --field "$release"/programs/tenure_*_arm64.deb Architecture)" = arm64
   serve "$work/emulated"
-  test "$(tenure lock x -- echo works)" = works
+  # `tenure lock` starts itself again, which this emulator does not do.
+  tenure acquire x --session s --ttl 60s | grep -q 'acquired, token'
   tenure --version | grep -qF "$version"
 }
 
