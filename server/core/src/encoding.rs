@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn few_milliseconds_are_limited_to_49_days() {
+    fn longer_durations_than_49_days_become_that() {
         assert_eq!(u64::from(Millis::from(1 << 32)), (1 << 32) - 1);
         assert_eq!(Millis::from(Duration::MAX), Millis::from(1 << 32));
     }

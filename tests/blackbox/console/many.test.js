@@ -47,8 +47,8 @@ before(async () => {
   await Promise.all(Array.from({ length: 8 }, work));
 });
 
-/** Measures the processor time, in seconds, of a page's main thread until the returned function is called. Elapsed time would
- * measure what else the machine does. @param {import('playwright-core').Page} page */
+/** Measures the processor time, in seconds, of a page's main thread until the returned function is called. Elapsed time
+ * would measure what else the machine does. @param {import('playwright-core').Page} page */
 async function processorTime(page) {
   const session = await page.context().newCDPSession(page);
   await session.send('Performance.enable');
@@ -102,6 +102,7 @@ test('ten thousand locks stay smooth, while some of them change', async () => {
   console.log(`the page works ${perFrame.toFixed(1)} ms for a frame`);
   assert.ok(rows < 80, `${rows} rows`);
   assert.match(text ?? '', /^shop-\d+\/order\/\d{5}$/, 'rows are there at once');
+  // It is about 10 ms, however busy the machine is.
   assert.ok(perFrame < 100, `the page works ${perFrame} ms for a frame`);
   await page.locator('.table-box').evaluate((box) => (box.scrollTop = box.scrollHeight));
   await page.getByRole('link', { name: 'shop-9/order/09999' }).or(page.locator('tbody tr').last()).first().waitFor();

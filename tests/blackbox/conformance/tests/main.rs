@@ -2,6 +2,7 @@
 
 mod frozen;
 mod hidden_identity;
+mod hosts;
 mod interrupted;
 mod limits;
 mod memory;

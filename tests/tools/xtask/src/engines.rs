@@ -46,7 +46,7 @@ const OF_POSTGRES: [&str; 4] = ["pgbouncer", "hidden_identity::", "hints_resume"
 /// Columns of the table: a name, the program of tests, and the start of the tests' names.
 const PARTS: [(&str, Tests, &[&str]); 5] = [
     ("stores, views", STORES, &["mysql::", "postgres::", "hidden_identity::"]),
-    ("migrations, settings", STORES, &["opening::"]),
+    ("migrations, settings", STORES, &["opening::", "hosts::"]),
     ("outages", STORES, &["recovery::", "interrupted::", "frozen::", "limits::"]),
     ("fence", FENCE, &[""]),
     ("leader, crashes, restore", E2E, &["leader::", "crashes::", "restore::"]),

@@ -39,10 +39,10 @@ fn unpack(release: &Path) -> anyhow::Result<PathBuf> {
         program("sha256sum").folder(&release).args(["--check", "--quiet", "--strict", "SHA256SUMS"]).run()?;
         contract::keeps(&release)?;
         let archives = programs::files(&release.join("programs"), &["gz"])?;
-        archives
-            .into_iter()
-            .find(|archive| archive.to_string_lossy().contains(ARCH))
-            .with_context(|| format!("{} has no programs", release.display()))?
+        let is_for_here =
+            |archive: &PathBuf| archive.file_name().is_some_and(|name| name.to_string_lossy().contains(ARCH));
+        let archive = archives.into_iter().find(is_for_here);
+        archive.with_context(|| format!("{} has no programs for {ARCH}", release.display()))?
     } else {
         release.to_path_buf()
     };
