@@ -32,30 +32,83 @@ pub struct Client {
     /// The highest number that it has used.
     pub last: u64,
     /// What it has, by number.
-    pub items: Ascending<u64, Item>,
+    pub items: Items,
 }
 
 impl Client {
     /// A client that has nothing.
     #[must_use]
     pub fn new(id: Text, epoch: u64, home: ServerId, identity: Option<Text>) -> Self {
-        Self { id, epoch, home, identity, last: 0, items: Ascending::default() }
+        Self { id, epoch, home, identity, last: 0, items: Items::default() }
+    }
+}
+
+/// What a client has, by number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Items {
+    /// Apart from the others, because a client may have very many, which are to be small.
+    claims: Ascending<(u64, Revision)>,
+    others: Ascending<(u64, Item)>,
+}
+
+impl Items {
+    /// What has this number.
+    #[must_use]
+    pub fn get(&self, number: u64) -> Option<Item> {
+        let claim = self.claims.get(&number).map(|id| Item::Claim(*id));
+        claim.or_else(|| self.others.get(&number).cloned())
     }
 
-    /// The ids of its open sessions, in the order in which they were declared.
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.claims.is_empty() && self.others.is_empty()
+    }
+
+    /// The ids of the open sessions, in the order in which they were declared.
     pub fn sessions(&self) -> impl Iterator<Item = &Text> {
-        self.items.values().filter_map(|item| match item {
+        self.others.values().filter_map(|item| match item {
             Item::Session(id) => Some(id),
             Item::Claim(_) | Item::Membership(_) => None,
         })
     }
 
-    /// Its claims, in the order in which they were declared.
+    /// The claims, in the order in which they were declared.
     pub fn claims(&self) -> impl Iterator<Item = Revision> {
-        self.items.values().filter_map(|item| match item {
-            Item::Claim(id) => Some(*id),
-            Item::Session(_) | Item::Membership(_) => None,
-        })
+        self.claims.values().copied()
+    }
+
+    /// At most `limit` claims, after this number, in order.
+    pub fn claims_after(&self, number: u64, limit: usize) -> impl Iterator<Item = (u64, Revision)> {
+        self.claims.after(number).take(limit).map(|(number, id)| (number, *id))
+    }
+
+    /// At most `limit` of all, after this number, in order.
+    #[must_use]
+    pub fn after(&self, number: u64, limit: usize) -> Vec<(u64, Item)> {
+        let claims = self.claims_after(number, limit).map(|(number, id)| (number, Item::Claim(id)));
+        let others = self.others.after(number).take(limit).map(|(number, item)| (number, item.clone()));
+        let mut items: Vec<_> = claims.chain(others).collect();
+        items.sort_by_key(|(number, _)| *number);
+        items.truncate(limit);
+        items
+    }
+
+    /// The numbers of the claims, and of everything else.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = (u64, Option<Revision>)> {
+        let others = self.others.keys().map(|number| (number, None));
+        self.claims.iter().map(|(number, id)| (number, Some(*id))).chain(others)
+    }
+
+    /// Replaces what has this number.
+    pub(crate) fn set(&mut self, number: u64, item: Option<Item>) {
+        self.claims.remove(&number);
+        self.others.remove(&number);
+        match item {
+            Some(Item::Claim(id)) => self.claims.insert((number, id)),
+            Some(item) => self.others.insert((number, item)),
+            None => {}
+        }
     }
 }
 
@@ -195,4 +248,28 @@ pub enum Absence {
     },
     /// It was rejected.
     Rejected(Rejection),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_are_listed_in_the_order_of_their_numbers() {
+        let membership = Membership { session: "s".into(), group: "g".into() };
+        let item = |number: u64| match number % 4 {
+            0 => Item::Session("s".into()),
+            1 => Item::Membership(Box::new(membership.clone())),
+            _ => Item::Claim(Revision(number)),
+        };
+        let mut items = Items::default();
+        (1..=20).rev().for_each(|number| items.set(number, Some(item(number))));
+        let listed = |after: u64, limit: u64| (after + 1..=20.min(after + limit)).map(|number| (number, item(number)));
+        for (after, limit) in (0..=20).flat_map(|after| (0..=21).map(move |limit| (after, limit))) {
+            assert!(items.after(after, limit as usize).into_iter().eq(listed(after, limit)), "{limit} after {after}");
+        }
+        assert!(items.claims_after(3, 4).map(|(number, _)| number).eq([6, 7, 10, 11]));
+        (1..=20).for_each(|number| items.set(number, None));
+        assert!(items.is_empty());
+    }
 }

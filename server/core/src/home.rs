@@ -57,7 +57,7 @@ pub struct Home {
     clients: Map<Text, ClientTimer>,
     sessions: Map<Text, SessionTimer>,
     /// Since when held claims are known here: since their grant, or since their session moved to this home.
-    held: Ascending<Revision, Nanos>,
+    held: Ascending<(Revision, Nanos)>,
     /// When claims that linger here may end.
     lingering: Map<Revision, Nanos>,
     /// When abandoned claims are cancelled.
@@ -122,7 +122,7 @@ impl Home {
                 self.clear_abandoned(*claim);
             }
             Event::ClaimLingering { claim, spec, home, .. } => {
-                let since = self.held.remove(claim);
+                let since = self.held.remove(claim).map(|(_, since)| since);
                 if *home == self.me {
                     self.start_lingering(*claim, since.unwrap_or(now.into()) + Duration::from(spec.min_hold).into());
                 }

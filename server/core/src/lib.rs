@@ -26,7 +26,8 @@ mod table;
 
 pub use ascending::Ascending;
 pub use client::{
-    Absence, Change, Client, Declaration, DeclaredClaim, DeclaredMembership, DeclaredSession, Hello, Item, Membership,
+    Absence, Change, Client, Declaration, DeclaredClaim, DeclaredMembership, DeclaredSession, Hello, Item, Items,
+    Membership,
 };
 pub use command::{Acquire, Actor, Command, FEW_CLAIM_BYTES, Handoff, Limits, Outcome, Request};
 pub use encoding::{Millis, whole_millis};

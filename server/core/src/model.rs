@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ascending::Entry;
 use crate::encoding::{Millis, is_default, millis, optional_millis};
 use crate::few::Few;
 use crate::names::{Names, Text};
@@ -359,6 +360,20 @@ impl Claim {
     #[must_use]
     pub fn rank(&self) -> Rank {
         Rank(Reverse(self.spec.priority), self.id)
+    }
+}
+
+/// By its id.
+impl Entry for Claim {
+    type Key = Revision;
+    type Value = Self;
+
+    fn key(&self) -> Revision {
+        self.id
+    }
+
+    fn value(&self) -> &Self {
+        self
     }
 }
 

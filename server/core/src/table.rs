@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::ascending::Ascending;
-use crate::client::{Client, Item};
+use crate::client::{Client, Item, Items};
 use crate::group::Group;
 use crate::lock::Lock;
 use crate::map::Map;
@@ -48,8 +48,8 @@ pub struct Table {
     lost: Revision,
     clients: Map<Text, Client>,
     sessions: Map<Text, Session>,
-    opened: Ascending<Revision, Text>,
-    claims: Ascending<Revision, Claim>,
+    opened: Ascending<(Revision, Text)>,
+    claims: Ascending<Claim>,
     locks: Locks,
     /// The settings made by operators, where they are not the default.
     settings: BTreeMap<Text, LockSettings>,
@@ -107,7 +107,7 @@ impl Table {
         let mut table = Self { revision, lost, settings, locks, ..Self::default() };
         table.memory.begin_after(revision);
         for client in clients {
-            table.insert_client(Client { items: Ascending::default(), ..client });
+            table.insert_client(Client { items: Items::default(), ..client });
         }
         for Session { mut spec, opened, .. } in sessions {
             let client = spec.client.as_ref().and_then(|client| table.clients.get(client));
@@ -234,7 +234,7 @@ impl Table {
         self.census.add(session.spec.identity.as_ref(), Counted::Session);
         let (client, item) = (session.spec.client.as_ref(), Item::Session(session.spec.id.clone()));
         self.set_item(client, session.spec.declared, Some(item));
-        self.opened.insert(session.opened, session.spec.id.clone());
+        self.opened.insert((session.opened, session.spec.id.clone()));
         self.sessions.insert(session.spec.id.clone(), session);
     }
 
@@ -266,7 +266,7 @@ impl Table {
             let client = session.spec.client.clone();
             self.set_item(client.as_ref(), claim.spec.declared, Some(Item::Claim(claim.id)));
         }
-        self.claims.insert(claim.id, claim);
+        self.claims.insert(claim);
     }
 
     /// The reverse of [`Self::enter`].

@@ -35,13 +35,16 @@ fn lab() -> Lab {
 
 /// The numbers of everything that a client has.
 fn items(lab: &Lab, client: &str) -> Vec<u64> {
-    lab.table.client(client).map(|found| found.items.keys().copied().collect()).unwrap_or_default()
+    lab.table
+        .client(client)
+        .map(|found| found.items.after(0, usize::MAX).into_iter().map(|(number, _)| number).collect())
+        .unwrap_or_default()
 }
 
 /// The token of a client's claim; none if it waits.
 fn token(lab: &Lab, client: &str, number: u64) -> Option<Revision> {
-    match lab.table.client(client).and_then(|found| found.items.get(&number)) {
-        Some(Item::Claim(claim)) => lab.table.claim(*claim).expect("a claim").token(),
+    match lab.table.client(client).and_then(|found| found.items.get(number)) {
+        Some(Item::Claim(claim)) => lab.table.claim(claim).expect("a claim").token(),
         other => panic!("no claim: {other:?}"),
     }
 }

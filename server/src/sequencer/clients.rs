@@ -86,14 +86,14 @@ impl ItemState {
     }
 
     /// The state of something that a client has.
-    fn of_item(item: &Item, table: &Table) -> Option<Self> {
+    fn of_item(item: Item, table: &Table) -> Option<Self> {
         match item {
             Item::Session(id) => {
-                let found = table.session(id)?;
+                let found = table.session(&id)?;
                 let (ttl, disconnect_grace) = (found.spec.ttl, found.spec.disconnect_grace);
-                Some(Self::Open { session: id.clone(), opened: found.opened, ttl, disconnect_grace })
+                Some(Self::Open { session: id, opened: found.opened, ttl, disconnect_grace })
             }
-            Item::Claim(claim) => Some(Self::of_claim(table.claim(*claim)?, table)),
+            Item::Claim(claim) => Some(Self::of_claim(table.claim(claim)?, table)),
             Item::Membership(of) => {
                 let mut members = table.group(&of.group)?.members.values();
                 let member = members.find(|member| member.spec.session == of.session)?;
@@ -107,24 +107,21 @@ impl ItemState {
 #[must_use]
 pub fn states_after(table: &Table, client: &str, number: u64, limit: usize) -> Vec<(u64, ItemState)> {
     let Some(client) = table.client(client) else { return Vec::new() };
-    let items = client.items.after(number).take(limit);
-    items.filter_map(|(number, item)| Some((*number, ItemState::of_item(item, table)?))).collect()
+    let items = client.items.after(number, limit).into_iter();
+    items.filter_map(|(number, item)| Some((number, ItemState::of_item(item, table)?))).collect()
 }
 
-/// The waiting claims among at most `limit` things that a client has, after the one with this number; and the number to
-/// continue after, if there may be more.
+/// Those that wait among at most `limit` claims of a client, after the one with this number; and the number to continue
+/// after, if there may be more.
 #[must_use]
 pub fn waits_after(table: &Table, client: &str, number: u64, limit: usize) -> (Vec<(u64, Names)>, Option<u64>) {
     let Some(client) = table.client(client) else { return (Vec::new(), None) };
-    let items: Vec<_> = client.items.after(number).take(limit).collect();
-    let waiting = |(number, item): &(&u64, &Item)| match item {
-        Item::Claim(claim) => {
-            let claim = table.claim(*claim).filter(|claim| claim.token().is_none())?;
-            Some((**number, claim.spec.names.clone()))
-        }
-        Item::Session(_) | Item::Membership(_) => None,
+    let claims: Vec<_> = client.items.claims_after(number, limit).collect();
+    let waiting = |(number, claim): &(u64, Revision)| {
+        let claim = table.claim(*claim).filter(|claim| claim.token().is_none())?;
+        Some((*number, claim.spec.names.clone()))
     };
-    (items.iter().filter_map(waiting).collect(), items.last().map(|(number, _)| **number))
+    (claims.iter().filter_map(waiting).collect(), claims.last().map(|(number, _)| *number))
 }
 
 /// Why a stream receives no more states.

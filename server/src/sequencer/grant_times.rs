@@ -10,7 +10,7 @@ type Granted = (Revision, i64);
 
 /// The grant timestamps of all claims that have a token, by token.
 #[derive(Debug, Default)]
-pub(super) struct GrantTimes(Ascending<Revision, i64>);
+pub(super) struct GrantTimes(Ascending<Granted>);
 
 impl GrantTimes {
     /// Grant times from the rows, in any order.
@@ -18,7 +18,7 @@ impl GrantTimes {
         granted.sort_unstable();
         granted.dedup_by_key(|(token, _)| *token);
         let mut times = Ascending::default();
-        granted.into_iter().for_each(|(token, at_ms)| times.insert(token, at_ms));
+        granted.into_iter().for_each(|entry| times.insert(entry));
         Self(times)
     }
 
@@ -26,10 +26,10 @@ impl GrantTimes {
     pub(super) fn apply(&mut self, batch: &Batch) {
         for recorded in &batch.events {
             match &recorded.event {
-                Event::ClaimGranted { .. } => self.0.insert(recorded.revision, batch.at_ms),
+                Event::ClaimGranted { .. } => self.0.insert((recorded.revision, batch.at_ms)),
                 Event::ClaimTransferred { from_token, .. } => {
                     self.0.remove(from_token);
-                    self.0.insert(recorded.revision, batch.at_ms);
+                    self.0.insert((recorded.revision, batch.at_ms));
                 }
                 Event::ClaimEnded { token: Some(token), .. } => {
                     self.0.remove(token);

@@ -28,7 +28,7 @@ pub(super) struct ClientTimer {
     /// The number of sessions that are renewed with the client, by their TTLs.
     running: BTreeMap<Nanos, usize>,
     /// All its sessions, by number. Those that are not renewed with it are paused, or their time is up.
-    sessions: Ascending<u64, Text>,
+    sessions: Ascending<(u64, Text)>,
     /// When the only current timer of this client expires.
     due: Option<Nanos>,
 }
@@ -167,7 +167,7 @@ impl Home {
             self.timers.unset(before.due.unwrap_or_default(), Timer::Client(id.clone()));
         }
         self.clients.insert(id.clone(), ClientTimer::new(*epoch, Link::Connected, now));
-        for session in client.sessions().filter_map(|session| table.session(session)) {
+        for session in client.items.sessions().filter_map(|session| table.session(session)) {
             // Those that were opened after the client connected are observed then.
             if session.opened < moved {
                 self.insert_session(&session.spec, session.opened, now);
@@ -227,7 +227,7 @@ impl Home {
         let ttl = Nanos::from(timer.ttl());
         let is_known = client.sessions.get(&timer.declared).is_some();
         if !is_known {
-            client.sessions.insert(timer.declared, session.clone());
+            client.sessions.insert((timer.declared, session.clone()));
         }
         // It may have run with the client before that connected anew.
         if !replace(&mut timer.runs, true) || !is_known {

@@ -57,7 +57,7 @@ impl Home {
     /// Records since when a claim is held, if its session is at home here.
     pub(super) fn record_hold(&mut self, claim: Revision, session: &str, now: Tick) {
         if self.sessions.contains_key(session) && self.held.get(&claim).is_none() {
-            self.held.insert(claim, now.into());
+            self.held.insert((claim, now.into()));
         }
     }
 }

@@ -55,7 +55,7 @@ impl Table {
         let connected = Event::ClientConnected { client: id.clone(), epoch, home, identity };
         self.emit(connected, decided);
         self.withdraw_all_but(&id, &known, &declared, decided);
-        let has = |number: &u64| self.clients.get(&id).is_some_and(|client| client.items.get(number).is_some());
+        let has = |number: &u64| self.clients.get(&id).is_some_and(|client| client.items.get(*number).is_some());
         let mut absent: Absences =
             known.into_iter().filter(|number| !has(number)).map(|number| (number, self.ended(&id, number))).collect();
         self.grant_anew(&id, decided);
@@ -96,7 +96,7 @@ impl Table {
         decided: &mut Events,
     ) {
         let Some(found) = self.connected(id, epoch, home) else { return };
-        let claims = found.claims().filter_map(|claim| self.claims.get(&claim));
+        let claims = found.items.claims().filter_map(|claim| self.claims.get(&claim));
         let unknown = claims.filter(|claim| claim.token().is_none_or(|token| token > since));
         let mut abandoned: Vec<_> = unknown.map(|claim| (ending_order(Some(claim)), claim.id)).collect();
         abandoned.sort_unstable();
@@ -138,13 +138,10 @@ impl Table {
         let Some(found) = self.clients.get(id) else { return };
         let wanted: BTreeSet<u64> =
             known.iter().copied().chain(declared.iter().flat_map(Declaration::numbers)).collect();
-        let order = |item: &Item| match item {
-            Item::Claim(claim) => ending_order(self.claims.get(claim)),
-            Item::Session(_) | Item::Membership(_) => ending_order(None),
-        };
-        let unwanted = found.items.iter().filter(|(number, _)| !wanted.contains(number));
+        let order = |claim: Option<Revision>| ending_order(claim.and_then(|claim| self.claims.get(&claim)));
+        let unwanted = found.items.numbers().filter(|(number, _)| !wanted.contains(number));
         // A session ends before what is in it, which has a greater number.
-        let mut unwanted: Vec<_> = unwanted.map(|(number, item)| (order(item), *number)).collect();
+        let mut unwanted: Vec<_> = unwanted.map(|(number, claim)| (order(claim), number)).collect();
         unwanted.sort_unstable();
         for (_, number) in unwanted {
             self.withdraw(id, number, decided);
@@ -155,7 +152,7 @@ impl Table {
     /// with higher tokens.
     fn grant_anew(&mut self, id: &Text, decided: &mut Events) {
         let Some(found) = self.clients.get(id).filter(|_| self.lost > Revision(0)) else { return };
-        let claims = found.claims().filter_map(|claim| self.claims.get(&claim));
+        let claims = found.items.claims().filter_map(|claim| self.claims.get(&claim));
         let older = claims.filter_map(|claim| Some((claim.clone(), claim.token().filter(|token| *token < self.lost)?)));
         for (claim, token) in older.collect::<Vec<_>>() {
             let spec = claim.spec.clone();
@@ -164,7 +161,7 @@ impl Table {
     }
 
     fn withdraw(&mut self, id: &Text, number: u64, decided: &mut Events) {
-        let item = self.clients.get(id).and_then(|client| client.items.get(&number)).cloned();
+        let item = self.clients.get(id).and_then(|client| client.items.get(number));
         match item {
             Some(Item::Session(session)) => {
                 self.confirm_transfers(&session, decided);
@@ -229,7 +226,7 @@ impl Table {
         decided: &mut Events,
     ) -> Result<(Text, bool), Absence> {
         match self.item(client, number)? {
-            Some(Item::Session(id)) => return Ok((id.clone(), false)),
+            Some(Item::Session(id)) => return Ok((id, false)),
             Some(_) => return Err(Absence::Ended(None)),
             None => {}
         }
@@ -323,9 +320,9 @@ impl Table {
     }
 
     /// What the client has with this number. An absent one must not have been used.
-    fn item(&self, client: &Declarer, number: u64) -> Result<Option<&Item>, Absence> {
+    fn item(&self, client: &Declarer, number: u64) -> Result<Option<Item>, Absence> {
         let Some(found) = self.clients.get(client.id) else { return Err(Absence::Ended(None)) };
-        match found.items.get(&number) {
+        match found.items.get(number) {
             None if number <= found.last => Err(self.ended(client.id, number)),
             item => Ok(item),
         }

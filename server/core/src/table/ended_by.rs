@@ -20,9 +20,9 @@ impl Table {
                 let Some(client) = self.clients.get(client) else { return ended };
                 for change in changes {
                     let Change::Withdraw(number) = change else { continue };
-                    match client.items.get(number) {
-                        Some(Item::Session(id)) => ended.extend(self.claims_in(id)),
-                        Some(Item::Claim(id)) => ended.extend(self.claims.get(id)),
+                    match client.items.get(*number) {
+                        Some(Item::Session(id)) => ended.extend(self.claims_in(&id)),
+                        Some(Item::Claim(id)) => ended.extend(self.claims.get(&id)),
                         Some(Item::Membership(_)) | None => {}
                     }
                 }

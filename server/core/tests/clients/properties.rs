@@ -218,7 +218,7 @@ impl World {
         let outcome = self.table.decide(command, &mut Vec::new());
         self.table.commit();
         let found = self.table.client(KIM).expect("connected");
-        let exist: BTreeSet<u64> = found.items.keys().copied().collect();
+        let exist: BTreeSet<u64> = found.items.after(0, usize::MAX).into_iter().map(|(number, _)| number).collect();
         self.ended.extend(self.exist.difference(&exist));
         assert!(exist.is_disjoint(&self.ended), "{exist:?} of {:?}", self.ended);
         self.exist = exist;
@@ -232,9 +232,9 @@ impl World {
     fn check(&self) {
         let found = self.table.client(KIM).expect("connected");
         let wanted: Vec<u64> = self.wants.iter().map(|want| want.number).collect();
-        assert_eq!(found.items.keys().copied().collect::<Vec<u64>>(), wanted);
-        for want in &self.wants {
-            let item = found.items.get(&want.number).expect("it is among them");
+        let items = found.items.after(0, usize::MAX);
+        assert_eq!(items.iter().map(|(number, _)| *number).collect::<Vec<u64>>(), wanted);
+        for (want, (_, item)) in self.wants.iter().zip(&items) {
             assert!(want.is(item, &self.table), "{want:?}");
         }
     }
@@ -272,7 +272,7 @@ fn state_of(table: &Table) -> State {
         let waiters = lock.waiters().iter().filter_map(|rank| table.claim(rank.1)).map(by).collect();
         (name.clone(), (holders, waiters))
     });
-    let items = found.items.iter().map(|(number, item)| (*number, described(item)));
+    let items = found.items.after(0, usize::MAX).into_iter().map(|(number, item)| (number, described(&item)));
     State { items: items.collect(), locks: locks.collect() }
 }
 
@@ -286,8 +286,8 @@ fn reconcile(table: &mut Table, command: Command) -> Vec<(u64, Absence)> {
 /// Whether the claim of this number waits.
 fn waits(table: &Table, number: u64) -> bool {
     let found = table.client(KIM).expect("connected");
-    let Some(Item::Claim(claim)) = found.items.get(&number) else { return false };
-    table.claim(*claim).is_some_and(|claim| claim.state == ClaimState::Waiting)
+    let Some(Item::Claim(claim)) = found.items.get(number) else { return false };
+    table.claim(claim).is_some_and(|claim| claim.state == ClaimState::Waiting)
 }
 
 /// The absent numbers, and whether each was rejected: rejections may state revisions.

@@ -175,9 +175,10 @@ impl Numbers {
         let Some(found) = table.client(client) else {
             return Self { live: Vec::new(), last: 0, sessions: Vec::new() };
         };
-        let sessions = found.items.iter().filter(|(_, item)| matches!(item, Item::Session(_)));
+        let items = found.items.after(0, usize::MAX);
+        let sessions = items.iter().filter(|(_, item)| matches!(item, Item::Session(_)));
         let sessions = sessions.map(|(number, _)| *number).collect();
-        Self { live: found.items.keys().copied().collect(), last: found.last, sessions }
+        Self { live: items.iter().map(|(number, _)| *number).collect(), last: found.last, sessions }
     }
 
     fn choose(&mut self, number: Number) -> u64 {
@@ -294,12 +295,12 @@ pub fn request(step: &ClientStep, table: &Table) -> Request {
 pub fn check(table: &Table) {
     let mut count = 0;
     for client in table.clients() {
-        count += client.items.iter().count();
-        for (number, item) in client.items.iter() {
-            assert!(*number <= client.last);
+        for (number, item) in client.items.after(0, usize::MAX) {
+            count += 1;
+            assert!(number <= client.last);
             let session = match item {
-                Item::Session(id) => id.clone(),
-                Item::Claim(id) => table.claim(*id).expect("a claim").spec.session.clone(),
+                Item::Session(id) => id,
+                Item::Claim(id) => table.claim(id).expect("a claim").spec.session.clone(),
                 Item::Membership(of) => of.session.clone(),
             };
             let spec = &table.session(&session).expect("open").spec;

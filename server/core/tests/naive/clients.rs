@@ -80,13 +80,14 @@ struct By<'a> {
 pub type Clients = BTreeMap<String, (u64, u64, u64, Vec<(u64, String)>)>;
 
 pub fn clients_of(table: &Table) -> Clients {
-    let described = |item: &Item| match item {
+    let described = |item: Item| match item {
         Item::Session(id) => format!("session {id}"),
         Item::Claim(id) => format!("claim {id}"),
         Item::Membership(of) => format!("membership of {} in {}", of.session, of.group),
     };
     let clients = table.clients().map(|client| {
-        let items = client.items.iter().map(|(number, item)| (*number, described(item))).collect();
+        let items =
+            client.items.after(0, usize::MAX).into_iter().map(|(number, item)| (number, described(item))).collect();
         (client.id.to_string(), (client.epoch, client.home.0, client.last, items))
     });
     clients.collect()

@@ -44,7 +44,7 @@ impl Table {
         let Some(client) = self.clients.get_mut(id).filter(|client| client.home != home) else { return };
         count(&mut self.connected, Some(client.home), Some(home));
         client.home = home;
-        for session in client.sessions() {
+        for session in client.items.sessions() {
             if let Some(session) = self.sessions.get_mut(session) {
                 count(&mut self.homes, Some(session.spec.home), Some(home));
                 session.spec.home = home;
@@ -68,14 +68,10 @@ impl Table {
     pub(in crate::table) fn set_item(&mut self, client: Option<&Text>, number: u64, item: Option<Item>) {
         let Some(found) = client.filter(|_| number > 0).and_then(|id| self.clients.get_mut(id)) else { return };
         let before = found.last;
-        match item {
-            Some(item) => {
-                found.items.remove(&number);
-                found.items.insert(number, item);
-                found.last = before.max(number);
-            }
-            None => drop(found.items.remove(&number)),
+        if item.is_some() {
+            found.last = before.max(number);
         }
+        found.items.set(number, item);
         if found.last != before {
             let client = found.id.clone();
             self.note(Undo::ClientUsed { client, last: before });

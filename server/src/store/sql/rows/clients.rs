@@ -1,6 +1,6 @@
 //! Encoding and decoding of clients as rows.
 
-use tenure_core::{Ascending, Client, ServerId};
+use tenure_core::{Client, Items, ServerId};
 
 use super::{int, number, optional_text, text};
 use crate::store::sql::connection::{Arg, DriverError, Row};
@@ -33,6 +33,6 @@ pub(crate) fn client(row: &Row<'_>) -> Result<Client, DriverError> {
         home: ServerId(number(row, 2)?),
         identity: if row.is_null(3) { None } else { Some(text(row, 3)?) },
         last: number(row, 4)?,
-        items: Ascending::default(),
+        items: Items::default(),
     })
 }
