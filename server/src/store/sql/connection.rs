@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use async_trait::async_trait;
 use sqlx::{Column, ColumnIndex, Decode, TypeInfo, ValueRef};
 
+use super::rows::CHUNK;
 use super::statements::{HeadMove, Statements, Table};
 use crate::store::Batch;
 
@@ -220,6 +221,11 @@ pub(crate) trait Connection: Send {
     /// Executes one of the statements that load a page of a table, and passes its rows to `each` one by one.
     async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError> {
         self.rows(sql, args, each).await
+    }
+
+    /// The maximum number of rows of such a page. In a large one, the database finds rows while others are decoded.
+    fn largest_page(&self) -> usize {
+        16 * CHUNK
     }
 
     /// Inserts the rows in `cells`, which has values for all columns of the table, within the current transaction and

@@ -3,13 +3,19 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_core::{Client, Group, Revision};
+use tokio::time::Instant;
 
 use super::connection::{Arg, Cell, DriverError, Each, Row};
 use super::pool::Taken;
 use super::rows::{self, CHUNK, count, number};
 use crate::store::Rows;
+
+/// A page that was read within this time is followed by one of twice as many rows. After a slow one they begin small
+/// again, so that none exceeds the time that a statement may take.
+const QUICK: Duration = Duration::from_millis(100);
 
 /// Less than every key that is a revision ...
 const FIRST: Cell<'static> = Cell::Int(0);
@@ -62,11 +68,13 @@ async fn read<const N: usize>(
     mut after: [Cell<'static>; N],
     each: &mut Each<'_>,
 ) -> Result<(), DriverError> {
+    let mut limit = CHUNK;
     loop {
+        let begun = Instant::now();
         let last = after.clone();
         let key = last.each_ref().map(Cell::as_arg);
         // The first of two columns is compared twice: with equal keys and with greater ones.
-        let args = [&[Arg::Text(namespace)][..], &key[..N - 1], &key[..], &[count(CHUNK)][..]].concat();
+        let args = [&[Arg::Text(namespace)][..], &key[..N - 1], &key[..], &[count(limit)][..]].concat();
         let mut found = 0;
         let mut next = |row: &Row<'_>| {
             found += 1;
@@ -76,8 +84,9 @@ async fn read<const N: usize>(
             each(row)
         };
         connection.load(sql, &args, &mut next).await?;
-        if found < CHUNK {
+        if found < limit {
             return Ok(());
         }
+        limit = if begun.elapsed() < QUICK { connection.largest_page().min(2 * limit) } else { CHUNK };
     }
 }

@@ -14,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
 use super::connection::{Append, Arg, Connection, Connector, DriverError, Each, Row};
+use super::rows::CHUNK;
 use super::statements::{Statements, Table};
 use crate::store::metrics::PoolUse;
 
@@ -159,6 +160,10 @@ impl Taken {
         each: &mut Each<'_>,
     ) -> Result<(), DriverError> {
         exchange!(self, connection => connection.load(sql, args, each))
+    }
+
+    pub(crate) fn largest_page(&self) -> usize {
+        self.connection.as_ref().map_or(CHUNK, |connection| connection.largest_page())
     }
 
     pub(crate) async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), DriverError> {

@@ -1,8 +1,10 @@
 //! The store in PostgreSQL: directly, and through PgBouncer in transaction mode.
 
+use std::time::Duration;
+
 use sqlx::{Connection, Executor, PgConnection, Row};
 use tenure_conformance::{Query, Subject, conformance};
-use tenure_harness::{PgBouncer, Postgres};
+use tenure_harness::{PgBouncer, Postgres, wait_until};
 use tenure_server::store::{StoreOptions, migrate, open};
 use tokio::sync::OnceCell;
 
@@ -111,4 +113,33 @@ async fn views_are_planned_without_jit_compilation() {
         }
         connection.execute("ANALYZE").await.expect("the tables are analyzed");
     }
+}
+
+/// A new table has no statistics, and PostgreSQL would rather sort all rows that are left for each page.
+#[tokio::test]
+async fn rows_are_loaded_in_the_order_of_their_key() {
+    const ROWS: i64 = 20_000;
+    let postgres = Postgres::shared().await.expect("PostgreSQL starts");
+    let url = postgres.create_database().await.expect("a database is created");
+    migrate(&StoreOptions::new(&url)).await.expect("the tables are created");
+    let mut connection = PgConnection::connect(&url).await.expect("PostgreSQL answers");
+    let rows = format!(
+        "ALTER TABLE claims SET (autovacuum_enabled = false); \
+        INSERT INTO row_heads VALUES ('default', {ROWS}, 0); \
+        INSERT INTO claims (namespace, id, position, name, state, token, session, opened, owner, priority, min_hold_ms, mode, metadata) \
+        SELECT 'default', n, 0, 'lock/' || n, 'held', n, 's', 1, 'o', 0, 0, 'exclusive', '{{}}' FROM generate_series(1, {ROWS}) AS n"
+    );
+    connection.execute(&*rows).await.expect("rows are inserted");
+    let store = open(&StoreOptions::new(&url)).await.expect("it opens");
+    let loaded = store.load("default").await.expect("it loads");
+    assert_eq!(loaded.claims.len(), ROWS as usize);
+    // The database counts what a connection has read when that ends.
+    drop(store);
+    let sql = "SELECT sum(idx_tup_read)::bigint FROM pg_stat_user_indexes WHERE relname = 'claims'";
+    let is_read = async || {
+        let read: i64 = sqlx::query_scalar(sql).fetch_one(&mut connection).await.expect("it is counted");
+        assert!(read < 2 * ROWS, "{read} were read");
+        read >= ROWS
+    };
+    wait_until(Duration::from_secs(30), "the rows that were read are counted", is_read).await;
 }
