@@ -98,12 +98,13 @@ impl Table {
         lost: Revision,
         clients: Vec<Client>,
         sessions: Vec<Session>,
-        claims: Vec<Claim>,
+        mut claims: Vec<Claim>,
         settings: Vec<(Text, LockSettings)>,
         groups: Vec<Arc<Group>>,
     ) -> Self {
         let settings = settings.into_iter().collect();
-        let locks = Locks::idle(&claims);
+        claims.sort_unstable_by_key(|claim| claim.id);
+        let locks = Locks::of(&claims);
         let mut table = Self { revision, lost, settings, locks, ..Self::default() };
         table.memory.begin_after(revision);
         for client in clients {
@@ -115,7 +116,7 @@ impl Table {
             table.admit(Session::new(spec, opened));
         }
         for claim in claims {
-            table.enter(claim);
+            table.add(claim);
         }
         for group in groups {
             table.settle_group(group);
@@ -249,12 +250,17 @@ impl Table {
     }
 
     /// Adds a claim, also to its session and its locks.
-    fn enter(&mut self, mut claim: Claim) {
+    fn enter(&mut self, claim: Claim) {
+        self.locks.enter(&claim, |id| self.claims.get(&id));
+        self.add(claim);
+    }
+
+    /// Adds a claim, also to its session, after it has been added to its locks.
+    fn add(&mut self, mut claim: Claim) {
         self.note(Undo::ClaimEntered(claim.id));
         if let Some(count) = self.counted.of(&claim) {
             *count += 1;
         }
-        self.locks.enter(&claim, |id| self.claims.get(&id));
         count(&mut self.awaited, None, waits_at(&claim));
         if let ClaimState::Lingering { home, .. } = claim.state {
             count(&mut self.homes, None, Some(home));
