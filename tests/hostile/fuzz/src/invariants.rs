@@ -27,7 +27,7 @@ pub(crate) fn check(table: &Table) {
         assert_eq!(known, Some(session.opened));
         if let Some(client) = session.spec.client.as_ref() {
             let client = table.client(client).expect("a declared session has a client");
-            assert_eq!(client.items.get(&session.spec.declared), Some(&Item::Session(session.spec.id.clone())));
+            assert_eq!(client.items.get(session.spec.declared), Some(Item::Session(session.spec.id.clone())));
             assert_eq!(session.spec.home, client.home);
         }
         for id in session.claims.iter() {
@@ -52,7 +52,7 @@ pub(crate) fn check(table: &Table) {
 
 /// What a client has exists, and has its number.
 fn check_client(table: &Table, client: &Client) {
-    for (number, item) in client.items.iter() {
+    for (number, item) in &client.items.after(0, usize::MAX) {
         let (session, declared) = match item {
             Item::Session(id) => (id, table.session(id).map(|session| session.spec.declared)),
             Item::Claim(id) => {

@@ -37,7 +37,7 @@ pub(crate) fn rows_of(table: &Table) -> Rows {
     let sessions = table.sessions_after(Revision(0)).map(|session| Session::new(session.spec.clone(), session.opened));
     let sessions = sessions.collect();
     let mut clients: Vec<_> = table.clients().cloned().collect();
-    clients.iter_mut().for_each(|client| client.items = tenure_core::Ascending::default());
+    clients.iter_mut().for_each(|client| client.items = tenure_core::Items::default());
     clients.sort_unstable_by(|one, other| one.id.cmp(&other.id));
     let mut groups: Vec<_> = table.groups_after("", None).cloned().collect();
     groups.sort_unstable_by_key(|group| group.id);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    Acquire, AskedMode, Change, ClaimSpec, Command, Declaration, DeclaredClaim, EndReason, Event, Item, Mode, Recorded,
+    Acquire, AskedMode, Change, ClaimSpec, Command, Declaration, DeclaredClaim, EndReason, Event, Mode, Recorded,
     Revision, ServerId, Session, Table, Text, no_labels,
 };
 use tenure_server::store::Batch;
@@ -176,7 +176,7 @@ fn commands_after(defect: Defect, table: &Table, batch: &Batch, recorded: &Recor
         (Defect::NoFreshTtl | Defect::ExpiryAfterMove, Event::ClientConnected { client, home, .. }) => {
             let Some(found) = table.client(client) else { return Vec::new() };
             let applies = (found.home != *home) == (defect == Defect::NoFreshTtl);
-            let sessions = found.sessions().filter_map(|session| table.session(session)).filter(|_| applies);
+            let sessions = found.items.sessions().filter_map(|session| table.session(session)).filter(|_| applies);
             sessions.map(|session| end_at(session, *home)).collect()
         }
         (Defect::NoFreshTtl, Event::ServerAdopted { dead, by }) => {
@@ -224,9 +224,8 @@ fn commands_after(defect: Defect, table: &Table, batch: &Batch, recorded: &Recor
 
 /// Makes the claim of a client again, by the next number. Its session has ended if this is rejected.
 fn wait_again(table: &Table, spec: &ClaimSpec) -> Option<Command> {
-    let client = table.client(table.session(&spec.session)?.spec.client.as_ref()?)?;
-    let is_session = |item: &Item| matches!(item, Item::Session(session) if *session == spec.session);
-    let (session, _) = client.items.iter().find(|(_, item)| is_session(item))?;
+    let session = &table.session(&spec.session)?.spec;
+    let client = table.client(session.client.as_ref()?)?;
     let claim = DeclaredClaim {
         number: client.last + 1,
         names: spec.names.clone(),
@@ -236,7 +235,8 @@ fn wait_again(table: &Table, spec: &ClaimSpec) -> Option<Command> {
         metadata: no_labels(),
         min_hold: spec.min_hold.into(),
     };
-    let declaration = Declaration { session: *session, opening: None, claims: vec![claim], memberships: Vec::new() };
+    let declaration =
+        Declaration { session: session.declared, opening: None, claims: vec![claim], memberships: Vec::new() };
     Some(Command::Change {
         client: client.id.clone(),
         epoch: client.epoch,

@@ -63,7 +63,7 @@ fn connection(draw: &mut Draw<'_>, found: Option<&Client>) -> (u64, ServerId) {
 
 /// A part of what a client has, and a number that it may not have.
 fn known(draw: &mut Draw<'_>, found: Option<&Client>) -> Vec<u64> {
-    let items = found.into_iter().flat_map(|client| client.items.keys().copied());
+    let items = found.into_iter().flat_map(|client| client.items.after(0, usize::MAX)).map(|(number, _)| number);
     let mut known: Vec<u64> = items.filter(|_| draw.below(4) < 3).collect();
     known.extend(draw.maybe(|draw| 1 + draw.below(16) as u64));
     known
