@@ -86,7 +86,7 @@ fn rule(refused: &Error) -> &str {
     }
 }
 
-/// The server cannot be reached, and the error has the reason, once a connection was tried.
+/// The server cannot be reached, and the error has the reason, in lower case, once a connection was tried.
 async fn unavailable(options: ClientOptions, reason: &str) {
     let client = options.call_timeout(Duration::from_secs(1)).connect().unwrap();
     let is_reported = async || match client.get_lock("job").await {

@@ -205,7 +205,8 @@ mod tests {
                     let later = plain.range(revision..).map(|(_, value)| value).filter(|value| **value > revision.0);
                     prop_assert!(map.after(revision).map(|(_, value)| value).eq(later));
                 }
-                prop_assert!(map.keys().eq(plain.keys().copied()) && map.values().eq(plain.values()) && map.is_empty() == plain.is_empty());
+                prop_assert!(map.iter().eq(plain.iter().map(|(key, value)| (*key, value))));
+                prop_assert_eq!(map.is_empty(), plain.is_empty());
                 prop_assert!(plain.iter().all(|(revision, value)| map.get(revision) == Some(value)));
             }
         }
@@ -216,6 +217,10 @@ mod tests {
         let mut map = Ascending::default();
         numbers.into_iter().for_each(|number| map.insert((Revision(number), number)));
         map
+    }
+
+    fn remove(map: &mut Ascending<(Revision, u64)>, number: u64) {
+        assert_eq!(map.remove(&Revision(number)), Some((Revision(number), number)));
     }
 
     fn assert_has_up_to(map: &Ascending<(Revision, u64)>, last: u64) {
@@ -229,7 +234,7 @@ mod tests {
         let numbers = block + 1..=2 * block;
         for backwards in [false, true] {
             let mut map = filled(1..=4 * block);
-            numbers.clone().for_each(|number| assert!(map.remove(&Revision(number)).is_some()));
+            numbers.clone().for_each(|number| remove(&mut map, number));
             let mut back: Vec<u64> = numbers.clone().collect();
             if backwards {
                 back.reverse();
@@ -267,7 +272,7 @@ mod tests {
     fn blocks_shrink_with_their_entries() {
         let mut map = filled(1..=10_000);
         let removed = (1..=10_000_u64).filter(|number| !number.is_multiple_of(4));
-        removed.for_each(|number| assert!(map.remove(&Revision(number)).is_some()));
+        removed.for_each(|number| remove(&mut map, number));
         let capacity: usize = map.blocks.values().map(Vec::capacity).sum();
         assert!(capacity <= 10_000 / 2, "{capacity}");
     }
@@ -276,7 +281,7 @@ mod tests {
     fn blocks_without_entries_are_freed() {
         let mut map = filled(1..=10_000);
         let removed = |number: &u64| !number.is_multiple_of(BLOCK as u64);
-        (1..=10_000).filter(removed).for_each(|number| assert!(map.remove(&Revision(number)).is_some()));
+        (1..=10_000).filter(removed).for_each(|number| remove(&mut map, number));
         let capacity: usize = map.blocks.values().map(Vec::capacity).sum();
         assert!(capacity <= 8 * 10_000 / BLOCK, "{capacity}");
     }

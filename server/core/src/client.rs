@@ -48,6 +48,7 @@ impl Client {
 pub struct Items {
     /// Apart from the others, because a client may have very many, which are to be small.
     claims: Ascending<(u64, Revision)>,
+    /// Its sessions and memberships.
     others: Ascending<(u64, Item)>,
 }
 

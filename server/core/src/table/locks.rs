@@ -36,8 +36,7 @@ impl PartialEq for Locks {
 }
 
 impl Locks {
-    /// The locks of all these claims, which are sorted by their ids. (To find each of a million locks once more takes
-    /// longer than all the rest.)
+    /// The locks of all these claims, which are sorted by their ids.
     pub(super) fn of(claims: &[Claim]) -> Self {
         let (mut by_name, mut taken) = (Map::default(), 0);
         by_name.reserve_exact(claims.len());

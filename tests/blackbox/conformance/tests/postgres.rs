@@ -126,8 +126,10 @@ async fn rows_are_loaded_in_the_order_of_their_key() {
     let rows = format!(
         "ALTER TABLE claims SET (autovacuum_enabled = false); \
         INSERT INTO row_heads VALUES ('default', {ROWS}, 0); \
-        INSERT INTO claims (namespace, id, position, name, state, token, session, opened, owner, priority, min_hold_ms, mode, metadata) \
-        SELECT 'default', n, 0, 'lock/' || n, 'held', n, 's', 1, 'o', 0, 0, 'exclusive', '{{}}' FROM generate_series(1, {ROWS}) AS n"
+        INSERT INTO claims (namespace, id, position, name, state, token, session, opened, owner, priority, \
+        min_hold_ms, mode, metadata) \
+        SELECT 'default', n, 0, 'lock/' || n, 'held', n, 's', 1, 'o', 0, 0, 'exclusive', '{{}}' \
+        FROM generate_series(1, {ROWS}) AS n"
     );
     connection.execute(&*rows).await.expect("rows are inserted");
     let store = open(&StoreOptions::new(&url)).await.expect("it opens");
