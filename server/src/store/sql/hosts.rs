@@ -1,14 +1,23 @@
-//! Connector for several hosts, one of which takes writes and is found by trying them. If the URL is kept in a file,
-//! the file is read again for each connection, so that a new password takes effect without a restart.
+//! Connector for several hosts, one of which takes writes and is found by trying them, each a little later than the one
+//! before: a host that was cut off does not answer, and is not waited for. If the URL is kept in a file, the file is read
+//! again for each connection, so that a new password takes effect without a restart.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use tokio::time::timeout;
 
 use super::connection::{Connection, Connector, DriverError};
 use super::options::{OpenError, StoreOptions, Target};
+
+/// A host that has neither connected nor failed by then is no longer waited for alone (RFC 8305, section 5). MySQL no
+/// longer accepts connections from a host that has broken off 100 in a row, so that connections which are merely far away
+/// should be made within it.
+const NEXT_AFTER: Duration = Duration::from_millis(500);
 
 /// A host: its name and port, for display, and its connector.
 pub(crate) type Host<C> = (String, C);
@@ -108,20 +117,88 @@ impl<C: Connector> Connector for Hosts<C> {
     async fn connect(&self) -> Result<Box<dyn Connection>, DriverError> {
         let hosts = self.refresh().await;
         let (first, bound) = (self.last.load(Ordering::SeqCst), self.options.connect_timeout);
-        let mut reasons = Vec::new();
-        for offset in 0..hosts.len() {
-            let index = (first + offset) % hosts.len();
-            let (name, host) = &hosts[index];
+        let attempt = async |index: usize| {
             let late = |_| Err(DriverError::Rejected(format!("no connection within {bound:?}")));
-            match timeout(bound, host.connect()).await.unwrap_or_else(late) {
-                Ok(connection) => {
+            (index, timeout(bound, hosts[index].1.connect()).await.unwrap_or_else(late))
+        };
+        let mut untried = (0..hosts.len()).map(|offset| (first + offset) % hosts.len());
+        let (mut attempts, mut reasons) = (FuturesUnordered::new(), Vec::new());
+        loop {
+            attempts.extend(untried.next().map(attempt));
+            let patience = if untried.len() == 0 { Duration::MAX } else { NEXT_AFTER };
+            match timeout(patience, attempts.next()).await {
+                Ok(Some((index, Ok(connection)))) => {
                     self.last.store(index, Ordering::SeqCst);
                     return Ok(connection);
                 }
-                Err(DriverError::Unsafe(reason)) => return Err(DriverError::Unsafe(format!("{name}: {reason}"))),
-                Err(error) => reasons.push(format!("{name}: {}", error.reason())),
+                Ok(Some((index, Err(DriverError::Unsafe(reason))))) => {
+                    return Err(DriverError::Unsafe(format!("{}: {reason}", hosts[index].0)));
+                }
+                Ok(Some((index, Err(error)))) => reasons.push(format!("{}: {}", hosts[index].0, error.reason())),
+                Ok(None) => return Err(DriverError::Rejected(reasons.join("; "))),
+                Err(_) => {}
             }
         }
-        Err(DriverError::Rejected(reasons.join("; ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    const BOUND: Duration = Duration::from_secs(2);
+
+    #[derive(Clone, Copy)]
+    enum Fake {
+        Silent,
+        Standby,
+        Unsafe,
+    }
+
+    #[async_trait]
+    impl Connector for Fake {
+        async fn connect(&self) -> Result<Box<dyn Connection>, DriverError> {
+            match self {
+                Self::Silent => pending().await,
+                Self::Standby => Err(DriverError::Rejected("it is a standby".to_owned())),
+                Self::Unsafe => Err(DriverError::Unsafe("it does not flush".to_owned())),
+            }
+        }
+    }
+
+    /// Connects to such hosts, and returns the error with the time that it took.
+    async fn connect(hosts: &[Fake]) -> (DriverError, Duration) {
+        let mut options = StoreOptions::new("mysql://tenure@host/tenure");
+        options.connect_timeout = BOUND;
+        let hosts = hosts.iter().zip('a'..).map(|(host, name)| (name.to_string(), *host)).collect();
+        let known = Known { hosts: Arc::new(hosts), text: options.url.clone(), unreadable: false };
+        let make_host: MakeHost<Fake> = |_, _| Err(OpenError::Url("unused"));
+        let hosts = Hosts { options, make_host, known: Mutex::new(known), last: AtomicUsize::new(0) };
+        let begun = Instant::now();
+        let Err(error) = hosts.connect().await else { panic!("no host connects") };
+        (error, begun.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silent_host_delays_the_others_briefly() {
+        let (error, took) = connect(&[Fake::Silent, Fake::Silent, Fake::Unsafe]).await;
+        assert_eq!((error, took), (DriverError::Unsafe("c: it does not flush".to_owned()), 2 * NEXT_AFTER));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn host_that_refuses_does_not_delay_the_others() {
+        let (error, took) = connect(&[Fake::Standby, Fake::Standby, Fake::Unsafe]).await;
+        assert_eq!((error, took), (DriverError::Unsafe("c: it does not flush".to_owned()), Duration::ZERO));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_host_has_its_time_and_its_reason() {
+        let (error, took) = connect(&[Fake::Silent, Fake::Standby, Fake::Silent]).await;
+        let reasons = "b: it is a standby; a: no connection within 2s; c: no connection within 2s";
+        assert_eq!((error, took), (DriverError::Rejected(reasons.to_owned()), NEXT_AFTER + BOUND));
     }
 }
