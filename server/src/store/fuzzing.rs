@@ -48,7 +48,8 @@ pub fn read([clients, sessions, claims, settings, groups, members]: [&str; 6]) -
 /// A page of the table's rows, with all columns except the namespace.
 fn page(table: &Table, cells: &[Arg<'_>]) -> String {
     let array = |row: &[Arg<'_>]| row[1..].iter().map(cell).collect::<Value>();
-    cells.chunks(table.columns.len()).map(array).collect::<Value>().to_string()
+    let rows: Vec<String> = cells.chunks(table.columns.len()).map(|row| array(row).to_string()).collect();
+    rows.join("\n")
 }
 
 fn cell(cell: &Arg<'_>) -> Value {
@@ -59,6 +60,6 @@ fn cell(cell: &Arg<'_>) -> Value {
     }
 }
 
-fn each(json: &str, each: &mut Each<'_>) -> Result<(), String> {
-    page::read(json, each).map_err(DriverError::reason)
+fn each(page: &str, each: &mut Each<'_>) -> Result<(), String> {
+    page::read(page, each).map_err(DriverError::reason)
 }

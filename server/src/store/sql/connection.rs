@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use async_trait::async_trait;
 use sqlx::{Column, ColumnIndex, Decode, TypeInfo, ValueRef};
 
-use super::rows::CHUNK;
+use super::rows::{CHUNK, count};
 use super::statements::{HeadMove, Statements, Table};
 use crate::store::Batch;
 
@@ -195,6 +195,29 @@ impl<'a> Append<'a> {
     }
 }
 
+/// A part of a table: the rows of a namespace that follow a key, in the order of their keys, up to a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) namespace: String,
+    /// The key of a row is its first columns.
+    pub(crate) key: Vec<Cell<'static>>,
+    pub(crate) limit: usize,
+}
+
+impl Part {
+    /// The first of two columns of a key is compared twice: with equal keys and with greater ones.
+    pub(crate) fn args(&self) -> Vec<Arg<'_>> {
+        let key: Vec<Arg<'_>> = self.key.iter().map(Cell::as_arg).collect();
+        [&[Arg::Text(&self.namespace)][..], &key[..key.len() - 1], &key[..], &[count(self.limit)][..]].concat()
+    }
+
+    /// The part that follows a row.
+    pub(crate) fn after(&self, row: &Row<'_>) -> Self {
+        let key = row.0.iter().take(self.key.len()).map(Cell::to_owned).collect();
+        Self { key, ..self.clone() }
+    }
+}
+
 /// A connection to a database.
 #[async_trait]
 pub(crate) trait Connection: Send {
@@ -218,13 +241,13 @@ pub(crate) trait Connection: Send {
         Ok(rows)
     }
 
-    /// Executes one of the statements that load a page of a table, and passes its rows to `each` one by one.
-    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError> {
-        self.rows(sql, args, each).await
+    /// Executes one of the statements that load a part of a table, and passes its rows to `each` one by one.
+    async fn load(&mut self, sql: &'static str, part: &Part, each: &mut Each<'_>) -> Result<(), DriverError> {
+        self.rows(sql, &part.args(), each).await
     }
 
-    /// The maximum number of rows of such a page. In a large one, the database finds rows while others are decoded.
-    fn largest_page(&self) -> usize {
+    /// The maximum number of rows of such a part. In a large one, the database finds rows while others are decoded.
+    fn largest_part(&self) -> usize {
         16 * CHUNK
     }
 

@@ -1,4 +1,4 @@
-//! Loading of rows, page by page.
+//! Loading of rows, part by part.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use tenure_core::{Client, Group, Revision};
 use tokio::time::Instant;
 
-use super::connection::{Arg, Cell, DriverError, Each, Row};
+use super::connection::{Arg, Cell, DriverError, Each, Part, Row};
 use super::pool::Taken;
-use super::rows::{self, CHUNK, count, number};
+use super::rows::{self, CHUNK, number};
 use crate::store::Rows;
 
-/// A page that was read within this time is followed by one of twice as many rows. After a slow one they begin small
+/// A part that was read within this time is followed by one of twice as many rows. After a slow one they begin small
 /// again, so that none exceeds the time that a statement may take.
 const QUICK: Duration = Duration::from_millis(100);
 
@@ -32,61 +32,58 @@ pub(super) async fn load_rows(connection: &mut Taken, namespace: &str) -> Result
     let mut clients = Vec::new();
     let (mut sessions, mut claims, mut granted, mut settings) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut groups: BTreeMap<Revision, Group> = BTreeMap::new();
-    read(connection, sql.load_clients, namespace, [FIRST_TEXT], &mut |row| {
+    read(connection, sql.load_clients, namespace, &[FIRST_TEXT], &mut |row| {
         rows::client(row).map(|client| clients.push(client))
     })
     .await?;
     // The database sorts texts by its own rules.
     clients.sort_unstable_by(|one: &Client, other| one.id.cmp(&other.id));
-    read(connection, sql.load_sessions, namespace, [FIRST], &mut |row| {
+    read(connection, sql.load_sessions, namespace, &[FIRST], &mut |row| {
         rows::session(row).map(|session| sessions.push(session))
     })
     .await?;
-    read(connection, sql.load_claims, namespace, [FIRST, FIRST], &mut |row| {
+    read(connection, sql.load_claims, namespace, &[FIRST, FIRST], &mut |row| {
         rows::add_claim(&mut claims, &mut granted, &sessions, row)
     })
     .await?;
-    read(connection, sql.load_settings, namespace, [Cell::Int(-1)], &mut |row| {
+    read(connection, sql.load_settings, namespace, &[Cell::Int(-1)], &mut |row| {
         rows::settings(row).map(|lock| settings.push(lock))
     })
     .await?;
-    read(connection, sql.load_groups, namespace, [FIRST], &mut |row| {
+    read(connection, sql.load_groups, namespace, &[FIRST], &mut |row| {
         rows::group(row).map(|group| drop(groups.insert(group.id, group)))
     })
     .await?;
-    read(connection, sql.load_members, namespace, [FIRST, FIRST], &mut |row| rows::add_member(&mut groups, row))
+    read(connection, sql.load_members, namespace, &[FIRST, FIRST], &mut |row| rows::add_member(&mut groups, row))
         .await?;
     let groups = groups.into_values().map(Arc::new).collect();
     Ok(Rows { revision, lost, clients, sessions, claims, granted, settings, groups })
 }
 
-/// Reads a table from after a key to its end. The key of a row is its first `N` columns.
-async fn read<const N: usize>(
+/// Reads the rows of a table that follow a key.
+async fn read(
     connection: &mut Taken,
     sql: &'static str,
     namespace: &str,
-    mut after: [Cell<'static>; N],
+    key: &[Cell<'static>],
     each: &mut Each<'_>,
 ) -> Result<(), DriverError> {
-    let mut limit = CHUNK;
+    let mut part = Part { namespace: namespace.to_owned(), key: key.to_vec(), limit: CHUNK };
     loop {
         let begun = Instant::now();
-        let last = after.clone();
-        let key = last.each_ref().map(Cell::as_arg);
-        // The first of two columns is compared twice: with equal keys and with greater ones.
-        let args = [&[Arg::Text(namespace)][..], &key[..N - 1], &key[..], &[count(limit)][..]].concat();
-        let mut found = 0;
-        let mut next = |row: &Row<'_>| {
+        let (mut found, mut next) = (0, part.clone());
+        let mut count = |row: &Row<'_>| {
             found += 1;
-            for (key, cell) in after.iter_mut().zip(&row.0) {
-                *key = cell.to_owned();
+            if found == part.limit {
+                next = part.after(row);
             }
             each(row)
         };
-        connection.load(sql, &args, &mut next).await?;
-        if found < limit {
+        connection.load(sql, &part, &mut count).await?;
+        if found < part.limit {
             return Ok(());
         }
-        limit = if begun.elapsed() < QUICK { connection.largest_page().min(2 * limit) } else { CHUNK };
+        next.limit = if begun.elapsed() < QUICK { connection.largest_part().min(2 * part.limit) } else { CHUNK };
+        part = next;
     }
 }

@@ -17,7 +17,7 @@ pub(crate) mod scripts;
 mod statements;
 mod store;
 
-pub(crate) use connection::{Append, Arg, Connection, Connector, DriverError, Each, RowReader};
+pub(crate) use connection::{Append, Arg, Connection, Connector, DriverError, Each, Part, RowReader};
 pub(crate) use driver::{affected_rows, prepared};
 pub(crate) use hosts::{Host, Hosts};
 pub(crate) use options::Target;

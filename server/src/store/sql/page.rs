@@ -1,34 +1,28 @@
-//! A page of rows as one JSON text, for a database that takes longer to return a row than to find it.
+//! A page of rows as one text, for a database that takes longer to return a row than to find it: a line for each row,
+//! a JSON array.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 use super::connection::{Cell, DriverError, Each, Row};
 
-/// Passes the rows of a page, a JSON array of arrays, to `each` one by one. Texts are copied only if they contain
-/// escapes.
-pub(crate) fn read(json: &str, each: &mut Each<'_>) -> Result<(), DriverError> {
-    let mut reader = serde_json::Deserializer::from_str(json);
-    reader.deserialize_seq(Page(each)).map_err(|error| DriverError::Unreadable(error.to_string()))
+/// Passes the rows of a page to `each` one by one. Texts are copied only if they contain escapes.
+pub(crate) fn read(page: &str, each: &mut Each<'_>) -> Result<(), DriverError> {
+    serde_json::Deserializer::from_str(page).into_iter().try_for_each(|cells| each(&Row(cells.map_err(unreadable)?)))
 }
 
-struct Page<'p, 'e>(&'p mut Each<'e>);
+/// The last row of a page, if it has `rows`.
+pub(crate) fn last(page: &str, rows: usize) -> Result<Option<Row<'_>>, DriverError> {
+    // A text in JSON has no line breaks: they are escaped.
+    let mut lines = page.rsplit('\n');
+    let last = lines.next().filter(|_| lines.count() + 1 >= rows);
+    last.map(|last| serde_json::from_str(last).map(Row).map_err(unreadable)).transpose()
+}
 
-impl<'de> Visitor<'de> for Page<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("rows")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<(), A::Error> {
-        while let Some(cells) = rows.next_element()? {
-            (self.0)(&Row(cells)).map_err(|error| A::Error::custom(error.reason()))?;
-        }
-        Ok(())
-    }
+fn unreadable(error: serde_json::Error) -> DriverError {
+    DriverError::Unreadable(error.to_string())
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Cell<'a> {
@@ -85,25 +79,30 @@ mod tests {
         let text = |text: &'static str| Cell::Text(text.into());
         let expected =
             [Row(vec![Cell::Int(i64::MAX), Cell::Null, text("a\"b\n")]), Row(vec![Cell::Int(-1), text("é")])];
-        assert_eq!(rows(r#"[[9223372036854775807,null,"a\"b\n"],[-1,"é"]]"#).unwrap(), expected);
-        assert_eq!(rows("[]").unwrap(), []);
+        let page = "[9223372036854775807,null,\"a\\\"b\\n\"]\n[-1,\"é\"]";
+        assert_eq!(rows(page).unwrap(), expected);
+        assert_eq!(last(page, 2).unwrap().as_ref(), expected.last());
+        assert_eq!(last(page, 3), Ok(None));
+        assert_eq!(rows(""), Ok(vec![]));
+        assert_eq!(last("", 1_000), Ok(None));
     }
 
     #[test]
     fn malformed_page_is_rejected() {
-        for json in ["", "[[1]", "[[1.5]]", "[[9223372036854775808]]", "[[[1]]]", "[1]", "null"] {
-            assert!(matches!(rows(json), Err(DriverError::Unreadable(_))), "{json}");
+        for page in ["[1", "[1.5]", "[9223372036854775808]", "[[1]]", "1", "null", "[1]\n[2"] {
+            assert!(matches!(rows(page), Err(DriverError::Unreadable(_))), "{page}");
+            assert!(matches!(last(page, 1), Err(DriverError::Unreadable(_))), "{page}");
         }
     }
 
     #[test]
     fn rejected_row_ends_the_page() {
         let mut rows_read = 0;
-        let outcome = read("[[1],[2],[3]]", &mut |row| {
+        let outcome = read("[1]\n[2]\n[3]", &mut |row| {
             rows_read += 1;
             if row.int(0)? == 2 { Err(DriverError::Unreadable("two".to_owned())) } else { Ok(()) }
         });
-        assert!(matches!(outcome, Err(DriverError::Unreadable(reason)) if reason.starts_with("two")));
+        assert_eq!(outcome, Err(DriverError::Unreadable("two".to_owned())));
         assert_eq!(rows_read, 2);
     }
 }

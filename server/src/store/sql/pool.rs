@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
-use super::connection::{Append, Arg, Connection, Connector, DriverError, Each, Row};
+use super::connection::{Append, Arg, Connection, Connector, DriverError, Each, Part, Row};
 use super::rows::CHUNK;
 use super::statements::{Statements, Table};
 use crate::store::metrics::PoolUse;
@@ -156,14 +156,14 @@ impl Taken {
     pub(crate) async fn load(
         &mut self,
         sql: &'static str,
-        args: &[Arg<'_>],
+        part: &Part,
         each: &mut Each<'_>,
     ) -> Result<(), DriverError> {
-        exchange!(self, connection => connection.load(sql, args, each))
+        exchange!(self, connection => connection.load(sql, part, each))
     }
 
-    pub(crate) fn largest_page(&self) -> usize {
-        self.connection.as_ref().map_or(CHUNK, |connection| connection.largest_page())
+    pub(crate) fn largest_part(&self) -> usize {
+        self.connection.as_ref().map_or(CHUNK, |connection| connection.largest_part())
     }
 
     pub(crate) async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), DriverError> {

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures::TryStreamExt;
+use futures::{TryStreamExt, join};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteSynchronous};
-use sqlx::{ConnectOptions, Executor};
+use sqlx::{ConnectOptions, Executor, Row};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::statements::{APPEND, IS_OURS, STATEMENTS};
 use crate::store::sql::{
-    Append, Arg, Connection, Connector, DriverError, Each, OpenError, RowReader, Statements, StoreOptions, Table,
+    Append, Arg, Connection, Connector, DriverError, Each, OpenError, Part, RowReader, Statements, StoreOptions, Table,
     affected_rows, page, prepared, rows,
 };
 
@@ -132,14 +132,30 @@ impl Connector for SqliteConnector {
             Ok(connected) => connected.map_err(|error| DriverError::Rejected(error.to_string()))?,
             Err(_) => return Err(DriverError::Rejected("the file could not be opened in time".to_owned())),
         };
-        Ok(Box::new(SqliteDatabase { inner, _lock: self.lock.clone() }))
+        Ok(Box::new(SqliteDatabase { inner, ahead: None, _lock: self.lock.clone() }))
     }
 }
 
 /// A connection to the file.
 struct SqliteDatabase {
     inner: SqliteConnection,
+    ahead: Option<Ahead>,
     _lock: Arc<Possession>,
+}
+
+/// A page that was found before it was asked for, in the current transaction.
+struct Ahead {
+    sql: &'static str,
+    part: Part,
+    page: String,
+}
+
+impl SqliteDatabase {
+    async fn page(&mut self, sql: &'static str, part: &Part) -> Result<String, DriverError> {
+        let found = prepared(sql, &part.args()).fetch_one(&mut self.inner).await.map_err(driver_error)?;
+        let page: Option<String> = found.try_get(0).map_err(|error| DriverError::Unreadable(error.to_string()))?;
+        Ok(page.unwrap_or_default())
+    }
 }
 
 #[async_trait]
@@ -162,12 +178,22 @@ impl Connection for SqliteDatabase {
         reader.end()
     }
 
-    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError> {
-        self.rows(sql, args, &mut |found| page::read(found.text(0)?, each)).await
+    /// While the rows of a page are decoded here, SQLite's thread finds the next page.
+    async fn load(&mut self, sql: &'static str, part: &Part, each: &mut Each<'_>) -> Result<(), DriverError> {
+        let page = match self.ahead.take().filter(|ahead| ahead.sql == sql && ahead.part == *part) {
+            Some(ahead) => ahead.page,
+            None => self.page(sql, part).await?,
+        };
+        let Some(last) = page::last(&page, part.limit)? else { return page::read(&page, each) };
+        let next = part.after(&last);
+        let (found, read) = join!(self.page(sql, &next), async { page::read(&page, each) });
+        read?;
+        self.ahead = Some(Ahead { sql, part: next, page: found? });
+        Ok(())
     }
 
     /// A page is one text, which is decoded faster while it fits into a processor's cache.
-    fn largest_page(&self) -> usize {
+    fn largest_part(&self) -> usize {
         rows::CHUNK
     }
 
@@ -186,6 +212,8 @@ impl Connection for SqliteDatabase {
     }
 
     async fn script(&mut self, sql: &'static str) -> Result<(), DriverError> {
+        // It may begin or end a transaction.
+        self.ahead = None;
         self.inner.execute(sql).await.map(drop).map_err(driver_error)
     }
 

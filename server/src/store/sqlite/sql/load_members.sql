@@ -1,5 +1,5 @@
 -- One text, since to hand over rows by themselves, cell by cell, takes several times as long.
-SELECT json_group_array(json_array(
+SELECT group_concat(json_array(
     group_id, number, session, opened, owner, metadata, assignment, declared
-))
+), char(10))
 FROM (SELECT * FROM group_members WHERE namespace = ? AND group_id >= ? AND (group_id > ? OR number > ?) ORDER BY group_id, number LIMIT ?)
