@@ -2,7 +2,7 @@
 //! Dockerfile names.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
@@ -30,46 +30,56 @@ pub fn make(buildah: &Buildah, home: &Path) -> anyhow::Result<Vec<String>> {
     let added = [(Path::new(CERTIFICATES), CERTIFICATES), (&bin, "/usr/local/bin"), (&lib, "/usr/local/lib")];
     // CARGO_HOME is the Dockerfile's location of the registry; the image itself is built on the other base and does not
     // contain it.
-    let build = image(buildah, home, "tenure-build", &compiler, &added, &["CARGO_HOME=/usr/local/cargo"])?;
-    let mut arguments = runtime(buildah, home)?;
-    arguments.extend(["--build-arg".to_owned(), format!("BUILD_IMAGE={build}")]);
-    Ok(arguments)
-}
-
-/// Creates the image to run on, and returns the build arguments that select it. It trusts what Debian trusts.
-pub fn runtime(buildah: &Buildah, home: &Path) -> anyhow::Result<Vec<String>> {
-    let tmp = home.join("tmp");
-    program("sh").folder(&tmp).args(["-ec", AUTHORITIES]).run().context("Debian's certificates")?;
-    let added = [(&*tmp.join("authorities.crt"), CERTIFICATES)];
+    let packages = unpacked(home, &compiler)?;
+    let added = [&[(&*packages, "/")][..], &added].concat();
+    let build = image(buildah, "tenure-build", None, &added, &["CARGO_HOME=/usr/local/cargo"])?;
     // Only extracted, since the packages' scripts need a shell.
-    let packages = ["--variant=extract", "--include=libc6,libgcc-s1"];
-    let base = image(buildah, home, "tenure-base", &packages, &added, &[])?;
-    Ok(vec!["--build-arg".to_owned(), format!("BASE_IMAGE={base}")])
+    let packages = unpacked(home, &["--variant=extract", "--include=libc6,libgcc-s1"])?;
+    let added = [(&*packages, "/"), (&*authorities(home)?, CERTIFICATES)];
+    let base = image(buildah, "tenure-base", None, &added, &[])?;
+    let arguments = ["--build-arg", &format!("BUILD_IMAGE={build}"), "--build-arg", &format!("BASE_IMAGE={base}")];
+    Ok(arguments.map(str::to_owned).to_vec())
 }
 
-/// Creates an image of packages and additional files.
-fn image(
-    buildah: &Buildah,
-    home: &Path,
-    name: &str,
-    packages: &[&str],
-    added: &[(&Path, &str)],
-    variables: &[&str],
-) -> anyhow::Result<String> {
+/// Creates the image on which static programs of an architecture run, and returns its name.
+pub fn of_static_programs(buildah: &Buildah, home: &Path, architecture: &str) -> anyhow::Result<String> {
+    image(buildah, "tenure-base", Some(architecture), &[(&authorities(home)?, CERTIFICATES)], &[])
+}
+
+/// A file of the certificates that Debian trusts.
+fn authorities(home: &Path) -> anyhow::Result<PathBuf> {
+    let folder = home.join("authorities");
+    fs::create_dir_all(&folder)?;
+    program("sh").folder(&folder).args(["-ec", AUTHORITIES]).run().context("Debian's certificates")?;
+    Ok(folder.join("authorities.crt"))
+}
+
+/// An archive of packages and what they need.
+fn unpacked(home: &Path, packages: &[&str]) -> anyhow::Result<PathBuf> {
     let Some(mmdebstrap) = find("mmdebstrap") else {
         bail!("mmdebstrap is not installed (Debian: apt-get install mmdebstrap)")
     };
-    let archive = home.join("tmp").join(format!("{name}.tar"));
+    let archive = home.join("tmp/packages.tar");
     let mut bootstrap = program(mmdebstrap);
     // Files have no time after this, and so the same bytes whenever they are packed.
     bootstrap.env("SOURCE_DATE_EPOCH", "0");
     bootstrap.args(["--quiet"]).args(packages).args([DEBIAN]).args([&archive]).run()?;
-    let container = buildah.query("from", &["scratch"])?;
-    let own = [(archive.as_path(), "/")];
-    for (from, to) in own.iter().chain(added) {
+    Ok(archive)
+}
+
+/// Creates an image of files, and archives that are unpacked, for an architecture. Default: this machine's.
+fn image(
+    buildah: &Buildah,
+    name: &str,
+    architecture: Option<&str>,
+    added: &[(&Path, &str)],
+    variables: &[&str],
+) -> anyhow::Result<String> {
+    let of = architecture.map_or(vec![], |architecture| vec!["--arch", architecture]);
+    let container = buildah.query("from", &[&of[..], &["scratch"]].concat())?;
+    for (from, to) in added {
         buildah.run("add").args(["--quiet", &container]).args([from]).args([to]).run()?;
     }
-    fs::remove_file(archive)?;
     let certificates = format!("SSL_CERT_FILE={CERTIFICATES}");
     let path = "PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin";
     for variable in [path, &certificates].iter().chain(variables) {

@@ -36,11 +36,8 @@ pub const PEERS: Unpacked = Unpacked {
     packages: &["etcd-server=3.5.*", "libzookeeper-java=3.9.*", "redis-server=5:8.*", "valkey-server=9.*"],
 };
 
-/// A compiler, with the standard libraries of both platforms that releases are built for.
-pub const RUST: Unpacked = Unpacked {
-    folder: "rust-1.97",
-    packages: &["rustc=1.97.*", "libstd-rust-dev:amd64=1.97.*", "libstd-rust-dev:arm64=1.97.*"],
-};
+/// A compiler, with the source of its standard library.
+pub const RUST: Unpacked = Unpacked { folder: "rustc-1.97", packages: &["rustc=1.97.*", "rust-src=1.97.*"] };
 
 impl Unpacked {
     /// Unpacks them, unless they are there.
@@ -72,7 +69,7 @@ impl Unpacked {
         }
         let archive = archive()?;
         let configuration = work.join("apt.conf").display().to_string();
-        fs::write(&configuration, self.configuration(work))?;
+        fs::write(&configuration, configuration_in(work))?;
         fs::write(work.join("status"), "")?;
         fs::write(work.join("sources.list"), format!("deb [target=Packages signed-by={KEYS}] {archive} sid main\n"))?;
         let apt = |arguments: &[&str]| program("apt-get").args(["--config-file", &configuration]).args(arguments).run();
@@ -84,15 +81,14 @@ impl Unpacked {
         }
         Ok(())
     }
+}
 
-    /// Settings by which apt has lists, a cache and a status of its own, in which nothing is installed. The machine's
-    /// preferences and hooks are about its own packages; the user of apt's sandbox may have no access to this folder.
-    fn configuration(&self, work: &Path) -> String {
-        let work = work.display();
-        let has_both = self.packages.iter().any(|package| package.contains(":arm64="));
-        let architectures = if has_both { "APT::Architectures { \"amd64\"; \"arm64\"; };" } else { "" };
-        format!(
-            r#"Dir::State::lists "{work}/lists";
+/// Settings by which apt has lists, a cache and a status of its own, in which nothing is installed. The machine's
+/// preferences and hooks are about its own packages; the user of apt's sandbox may have no access to this folder.
+fn configuration_in(work: &Path) -> String {
+    let work = work.display();
+    format!(
+        r#"Dir::State::lists "{work}/lists";
 Dir::State::status "{work}/status";
 Dir::Cache "{work}/cache";
 Dir::Etc::sourcelist "{work}/sources.list";
@@ -101,12 +97,10 @@ Dir::Etc::preferences "/dev/null";
 Dir::Etc::preferencesparts "/dev/null";
 Acquire::Languages "none";
 APT::Sandbox::User "root";
-{architectures}
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;
 "#
-        )
-    }
+    )
 }
 
 /// The archive that this machine has Debian's packages from: a mirror, possibly.

@@ -8,16 +8,13 @@ use super::programs::{install, install_to, write};
 use super::{Making, notices};
 use crate::programs::{program, root};
 
-/// glibc of Debian 12, on which releases are built.
-const DEPENDS: &str = "libc6 (>= 2.36), libgcc-s1";
-
 /// Packs the programs with the unit, which is neither enabled nor started: what it is to use has to be set before.
 pub(super) fn make(making: &Making) -> anyhow::Result<()> {
     PLATFORMS.iter().try_for_each(|platform| make_for(making, platform))
 }
 
 fn make_for(making: &Making, platform: &Platform) -> anyhow::Result<()> {
-    let architecture = platform.debian;
+    let architecture = platform.architecture;
     // `~` sorts before everything: a pre-release comes before its release.
     let version = making.version.replacen('-', "~", 1);
     let folder = making.into.join("debian");
@@ -33,7 +30,7 @@ fn make_for(making: &Making, platform: &Platform) -> anyhow::Result<()> {
     write(&folder.join("usr/share/doc/tenure/copyright"), licence + "\n" + &notices::third_party()?)?;
     let control = format!(
         "Package: tenure\nVersion: {version}\nArchitecture: {architecture}\nSection: net\nPriority: optional\n\
-         Maintainer: The Tenure developers <tenure@tenure-lock.example>\nDepends: {DEPENDS}\nSuggests: postgresql\n\
+         Maintainer: The Tenure developers <tenure@tenure-lock.example>\nSuggests: postgresql\n\
          Homepage: https://github.com/tenure-lock/tenure\n\
          Description: lock and leader election service\n \
          The server, tenured, grants locks with fencing tokens to the programs that connect to it, and keeps them in\n \

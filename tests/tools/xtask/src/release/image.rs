@@ -1,4 +1,5 @@
-//! The image of the programs: a layout of OCI, for registries, and an archive for `docker load`.
+//! The image of the programs: a layout of OCI for registries, which has it for each platform, and archives for
+//! `docker load`, which have it for one.
 
 use std::fs;
 use std::path::Path;
@@ -6,40 +7,55 @@ use std::path::Path;
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::platform::NATIVE;
+use super::platform::{PLATFORMS, Platform};
 use super::programs::{NAMES, install};
 use super::{Making, archive};
 use crate::container::{Buildah, IMAGE, bases};
 use crate::programs::program;
 
+/// The image that static programs need, with certificates, time zones, and a user.
+const BASE: &str = "gcr.io/distroless/static-debian12:nonroot";
+
+/// The images of all platforms, in buildah's storage.
+const LIST: &str = "localhost/tenure-list";
+
 pub(super) fn make(making: &Making) -> anyhow::Result<()> {
-    Buildah::within(|buildah, home| pack(making, buildah, home))
+    Buildah::within(|buildah, home| {
+        buildah.run("manifest").args(["create", LIST]).run()?;
+        PLATFORMS.iter().try_for_each(|platform| make_for(making, platform, buildah, home))?;
+        let (tag, layout) = (format!("tenure:{}", making.version), home.join("layout"));
+        let push = ["push", "--quiet", "--all", LIST, &format!("oci:{}:{tag}", layout.display())];
+        buildah.run("manifest").args(push).run()?;
+        archive(&layout, ".", &making.folder("image")?.join(format!("tenure-{}-oci.tar", making.version)), &[])
+    })
 }
 
-fn pack(making: &Making, buildah: &Buildah, home: &Path) -> anyhow::Result<()> {
+fn make_for(making: &Making, platform: &Platform, buildah: &Buildah, home: &Path) -> anyhow::Result<()> {
+    let (version, architecture) = (&making.version, platform.architecture);
+    let home = home.join(architecture);
     // In place of the Dockerfile's stage that builds the programs: these are the released ones.
     let built = home.join("built");
     for name in NAMES {
-        install(&making.program(&NATIVE, name), &built.join("out/bin").join(name))?;
+        install(&making.program(platform, name), &built.join("out/bin").join(name))?;
     }
     fs::create_dir_all(built.join("out/data"))?;
+    let base = match making.from_packages {
+        true => bases::of_static_programs(buildah, &home, architecture)?,
+        false => BASE.to_owned(),
+    };
     let mut build = buildah.build();
-    build.args(["--timestamp", &making.epoch, "--build-context", &format!("build={}", built.display())]);
-    build.args(["--build-arg", &format!("VERSION={}", making.version)]);
-    build.args(["--build-arg", &format!("REVISION={}", making.commit)]);
-    if making.from_packages {
-        build.args(bases::runtime(buildah, home)?);
+    build.args(["--platform", &format!("linux/{architecture}"), "--timestamp", &making.epoch]);
+    build.args(["--build-context", &format!("build={}", built.display())]);
+    let arguments = [("VERSION", version), ("REVISION", &making.commit), ("BASE_IMAGE", &base)];
+    for (name, value) in arguments {
+        build.args(["--build-arg", &format!("{name}={value}")]);
     }
     build.args([making.tree.join("deploy/image")]).run()?;
+    buildah.run("manifest").args(["add", LIST, IMAGE]).run()?;
 
-    let name = format!("tenure-{}", making.version);
-    let (folder, tag) = (making.folder("image")?, format!("tenure:{}", making.version));
-    let load = home.join("load.tar");
+    let (load, tag) = (home.join("load.tar"), format!("tenure:{version}"));
     buildah.run("push").args(["--quiet", IMAGE, &format!("docker-archive:{}:{tag}", load.display())]).run()?;
-    repack(&load, home, &tag, &folder.join(format!("{name}-docker.tar")))?;
-    let layout = home.join("layout");
-    buildah.run("push").args(["--quiet", IMAGE, &format!("oci:{}:{tag}", layout.display())]).run()?;
-    archive(&layout, ".", &folder.join(format!("{name}-oci.tar")), &[])
+    repack(&load, &home, &tag, &making.folder("image")?.join(format!("tenure-{version}-{architecture}-docker.tar")))
 }
 
 /// Repacks an archive for `docker load` without the names of the containers in which the image was built.

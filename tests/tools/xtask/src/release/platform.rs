@@ -1,5 +1,6 @@
-//! The platforms for which programs are released. Those of this machine's processors are built by its own compiler, the
-//! others by one that has their standard library, and by Debian's cross compilers.
+//! The platforms for which programs are released: static programs, with musl as the C library, which run on every
+//! distribution of Linux. A rustc that has the source of the standard library builds that as well, and zig is the C
+//! compiler and the linker.
 
 use std::env::consts::ARCH;
 use std::fs;
@@ -9,52 +10,49 @@ use std::path::PathBuf;
 use anyhow::ensure;
 
 use crate::packages::unstable;
-use crate::programs::{Program, find, root};
+use crate::programs::{Program, program, root, venv};
 
 /// A platform.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Platform {
     /// Its name for rustc.
     pub(super) target: &'static str,
-    /// Its name for Debian.
-    pub(super) debian: &'static str,
+    /// Its name for Debian, and for images.
+    pub(super) architecture: &'static str,
 }
 
 /// The platform of the machine that releases.
-pub(super) const NATIVE: Platform = Platform { target: "x86_64-unknown-linux-gnu", debian: "amd64" };
+pub(super) const NATIVE: Platform = Platform { target: "x86_64-unknown-linux-musl", architecture: "amd64" };
 
 /// All of them.
-pub(super) const PLATFORMS: [Platform; 2] = [NATIVE, Platform { target: "aarch64-unknown-linux-gnu", debian: "arm64" }];
-
-/// Debian's packages for the other platform, and a program of each.
-const CROSS: [(&str, &str); 3] = [
-    ("gcc-aarch64-linux-gnu", "aarch64-linux-gnu-gcc"),
-    ("g++-aarch64-linux-gnu", "aarch64-linux-gnu-g++"),
-    ("qemu-user-static", "qemu-aarch64-static"),
-];
+pub(super) const PLATFORMS: [Platform; 2] =
+    [NATIVE, Platform { target: "aarch64-unknown-linux-musl", architecture: "arm64" }];
 
 impl Platform {
-    /// Lets a build by cargo be for this platform.
-    pub(super) fn set(&self, build: &mut Program) -> anyhow::Result<()> {
+    /// A release build of these packages by cargo.
+    pub(super) fn build(&self, packages: &[&str]) -> anyhow::Result<Program> {
         ensure!(NATIVE.target.starts_with(ARCH), "releases are built on {}", NATIVE.target);
-        build.args(["--target", self.target]);
-        if *self == NATIVE {
-            return Ok(());
-        }
-        for (package, tool) in CROSS {
-            ensure!(find(tool).is_some(), "{tool} is not installed (Debian: apt-get install {package})");
-        }
-        build.env("RUSTC", &compiler()?.display().to_string());
-        build.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc");
-        build.env("CC_aarch64_unknown_linux_gnu", "aarch64-linux-gnu-gcc");
-        build.env("CXX_aarch64_unknown_linux_gnu", "aarch64-linux-gnu-g++");
+        let home = root().join("target/tools/zig");
+        venv(&home, &root().join("tests/tools/xtask/zig/requirements.lock"))?;
+        let mut build = program(home.join("bin/cargo-zigbuild"));
+        build.env("CARGO_ZIGBUILD_PYTHON_PATH", &home.join("bin/python").display().to_string());
+        build.env("CARGO_ZIGBUILD_CACHE_DIR", &home.join("cache").display().to_string());
+        // Only a rustc that calls itself unstable builds the standard library.
+        build.env("RUSTC", &compiler()?.display().to_string()).env("RUSTC_BOOTSTRAP", "1");
         // Kernels of arm64 have pages of 4, 16 or 64 KiB; an allocator made for larger ones works with smaller ones, too.
-        build.env("JEMALLOC_SYS_WITH_LG_PAGE", "16");
-        Ok(())
+        if self.architecture == "arm64" {
+            build.env("JEMALLOC_SYS_WITH_LG_PAGE", "16");
+        }
+        build.args(["zigbuild", "-Zbuild-std=std,panic_unwind", "--locked", "--release", "--bins"]);
+        build.args(["--target", self.target]);
+        for package in packages {
+            build.args(["--package", package]);
+        }
+        Ok(build)
     }
 }
 
-/// The compiler for the other platform, as a command that runs it by its own loader.
+/// The compiler, as a command that runs it by its own loader.
 fn compiler() -> anyhow::Result<PathBuf> {
     unstable::RUST.provide()?;
     let folder = root().join("target/tools").join(unstable::RUST.folder);

@@ -7,7 +7,8 @@ use anyhow::Context;
 
 use super::platform::{NATIVE, PLATFORMS, Platform};
 use super::{Making, notices, pack};
-use crate::programs::{cargo, program, root};
+use crate::packages::unstable;
+use crate::programs::{program, root};
 
 /// The folder of the build, in the tree that is built.
 pub(super) const BUILT: &str = "target/reproducible";
@@ -21,14 +22,15 @@ pub(super) fn make(making: &Making) -> anyhow::Result<()> {
 }
 
 fn make_for(making: &Making, platform: &Platform) -> anyhow::Result<()> {
-    let mut build =
-        cargo(&["build", "--locked", "--release", "--package", "tenure-server", "--package", "tenure-cli", "--bins"]);
-    platform.set(&mut build)?;
+    let mut build = platform.build(&["tenure-server", "tenure-cli"])?;
     // No path of the machine that builds is in the programs.
-    let places = [(making.source.clone(), "/tenure"), (cargo_home()?, "/cargo")];
+    let rust = root().join("target/tools").join(unstable::RUST.folder);
+    let places = [(making.source.clone(), "/tenure"), (cargo_home()?, "/cargo"), (rust, "/rust")];
     let remapped =
         |option: &str| places.each_ref().map(|(from, to)| format!("{option}={}={to}", from.display())).join(" ");
-    build.env("RUSTFLAGS", &remapped("--remap-path-prefix")).env("CFLAGS", &remapped("-ffile-prefix-map"));
+    // What begins and ends a program is zig's.
+    let flags = format!("-C link-self-contained=no {}", remapped("--remap-path-prefix"));
+    build.env("RUSTFLAGS", &flags).env("CFLAGS", &remapped("-ffile-prefix-map"));
     // Beside a developer's builds, which have other flags.
     build.env("CARGO_TARGET_DIR", &making.source.join(BUILT).display().to_string()).env("CARGO_INCREMENTAL", "0");
     build.folder(&making.source).run()?;

@@ -47,8 +47,13 @@ serve_registry() {
 }
 
 serve_archive() {
-  tar -xzf "$release"/programs/tenure-"$version"-x86_64-*.tar.gz
-  serve "$(echo "$work"/tenure-"$version"-*/bin)"
+  mkdir installed
+  (
+    cd "$release/programs"
+    tar() { command tar "${@/#\/usr\/local/$work/installed}"; }
+    eval "$(shown Linux)"
+  )
+  serve "$work/installed/bin"
 }
 
 # The example `basic`, as this command runs it, acquires a lock and releases it.
@@ -74,21 +79,29 @@ prove_programs() {
   tenure --version | grep -qF "$version"
   tenured --version | grep -qF "$version"
   for document in man/man1/tenure.1 man/man8/tenured.8 bash-completion/completions/tenure; do
-    test -s tenure-"$version"-*/share/$document
+    test -s installed/share/$document
   done
+  # Without any library.
+  mkdir -p empty && cp installed/bin/* empty
+  chroot empty /tenured --version | grep -qF "$version"
 }
 
-# Emulated, by the libraries of Debian's cross compilers.
+# Emulated.
 prove_arm64() {
   tar -xzf "$release"/programs/tenure-"$version"-aarch64-*.tar.gz
   dpkg-deb --extract "$release"/programs/tenure_*_arm64.deb package
   mkdir emulated
   for name in tenure tenured; do
     cmp tenure-"$version"-*/bin/$name package/usr/bin/$name
-    printf '#!/bin/sh\nexec qemu-aarch64-static -L /usr/aarch64-linux-gnu %s "$@"\n' \
+    printf '#!/bin/sh\nexec qemu-aarch64-static %s "$@"\n' \
       "$(echo "$work"/tenure-"$version"-*/bin/$name)" >emulated/$name
     chmod +x emulated/$name
   done
+  # The image has them, too.
+  tar -xf "$release"/image/tenure-"$version"-arm64-docker.tar
+  for layer in *.tar; do tar -xf "$layer" usr/local/bin 2>>layers.log || true; done
+  cmp tenure-"$version"-*/bin/tenured usr/local/bin/tenured
+  grep -q '"architecture":"arm64"' config.json
   test "$(dpkg-deb --field "$release"/programs/tenure_*_arm64.deb Architecture)" = arm64
   serve "$work/emulated"
   # `tenure lock` starts itself again, which this emulator does not do.
@@ -115,9 +128,12 @@ prove_image() {
   cd "$release/image"
   docker() { "$xtask" container --archive "$PWD/$3"; }
   eval "$(shown containers)"
-  # The same image for registries.
+  # The same image for registries, for each platform.
   tar -xf tenure-*-oci.tar -C "$work"
   grep -qF "\"org.opencontainers.image.ref.name\":\"tenure:$version\"" "$work/index.json"
+  for architecture in amd64 arm64; do
+    grep -rqF "\"architecture\":\"$architecture\"" "$work/blobs"
+  done
 }
 
 prove_chart() {
