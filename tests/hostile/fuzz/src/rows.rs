@@ -7,7 +7,7 @@ use crate::changes;
 use crate::draw::Draw;
 
 /// The separator between the pages of an input.
-const SEPARATOR: char = '\n';
+pub(crate) const SEPARATOR: &str = "\n---\n";
 
 /// The rows of any table are read as they were. Other readable rows are written such that they read the same;
 /// unreadable rows are rejected with a reason.
@@ -20,7 +20,7 @@ pub fn rows(data: &[u8]) {
     }
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut given = text.split(SEPARATOR);
-    match fuzzing::read(std::array::from_fn(|_| given.next().unwrap_or("[]"))) {
+    match fuzzing::read(std::array::from_fn(|_| given.next().unwrap_or_default())) {
         Ok(rows) => assert_eq!(again(&rows), rows),
         Err(problem) => assert!(!problem.is_empty()),
     }

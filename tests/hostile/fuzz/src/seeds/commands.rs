@@ -8,7 +8,7 @@ use tenure_server::store::{encode_events, fuzzing};
 use super::Seed;
 use crate::changes;
 use crate::draw::Draw;
-use crate::rows::rows_of;
+use crate::rows::{SEPARATOR, rows_of};
 
 // Sessions by their index, and locks by their bit.
 const ANN: u8 = 0;
@@ -72,7 +72,7 @@ pub(super) fn seeds() -> Vec<Seed> {
         let committed = commands.iter().flat_map(|command| [&[0], &command[..]].concat());
         seeds.push(("core", name, committed.collect()));
         seeds.push(("events", name, encode_events(&log).into_bytes()));
-        seeds.push(("rows", name, fuzzing::pages(&rows_of(&table)).join("\n").into_bytes()));
+        seeds.push(("rows", name, fuzzing::pages(&rows_of(&table)).join(SEPARATOR).into_bytes()));
         // The last two are the batch.
         let (first, last) = commands.split_at(commands.len() - 2);
         seeds.push(("peers", name, [&[b'!', count(first)], &first.concat()[..], &[2], &last.concat()].concat()));
