@@ -37,8 +37,9 @@ fn make_for(making: &Making, platform: &Platform) -> anyhow::Result<()> {
     let name = format!("tenure-{}-{}", making.version, platform.target);
     let folder = making.into.join(&name);
     install_to(making, platform, &folder)?;
-    fs::copy(root().join("LICENSE"), folder.join("LICENSE"))?;
-    fs::write(folder.join("THIRD-PARTY.txt"), notices::third_party()?)?;
+    let licences = folder.join("share/doc/tenure");
+    install(&root().join("LICENSE"), &licences.join("LICENSE"))?;
+    write(&licences.join("THIRD-PARTY.txt"), notices::third_party()?)?;
     pack(&folder, &making.folder("programs")?.join(format!("{name}.tar.gz")))?;
     Ok(fs::remove_dir_all(folder)?)
 }
