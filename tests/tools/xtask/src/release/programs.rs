@@ -22,7 +22,7 @@ pub(super) fn make(making: &Making) -> anyhow::Result<()> {
 }
 
 fn make_for(making: &Making, platform: &Platform) -> anyhow::Result<()> {
-    let mut build = platform.build(&["tenure-server", "tenure-cli"])?;
+    let mut build = platform.build(&making.source, &["tenure-server", "tenure-cli"])?;
     // No path of the machine that builds is in the programs.
     let rust = root().join("target/tools").join(unstable::RUST.folder);
     let places = [(making.source.clone(), "/tenure"), (cargo_home()?, "/cargo"), (rust, "/rust")];
@@ -33,7 +33,7 @@ fn make_for(making: &Making, platform: &Platform) -> anyhow::Result<()> {
     build.env("RUSTFLAGS", &flags).env("CFLAGS", &remapped("-ffile-prefix-map"));
     // Beside a developer's builds, which have other flags.
     build.env("CARGO_TARGET_DIR", &making.source.join(BUILT).display().to_string()).env("CARGO_INCREMENTAL", "0");
-    build.folder(&making.source).run()?;
+    build.run()?;
     let name = format!("tenure-{}-{}", making.version, platform.target);
     let folder = making.into.join(&name);
     install_to(making, platform, &folder)?;
