@@ -18,6 +18,8 @@ mod statements;
 mod store;
 
 pub(crate) use connection::{Append, Arg, Connection, Connector, DriverError, Each, Part, RowReader};
+#[cfg(test)]
+pub(crate) use connection::{Cell, Row};
 pub(crate) use driver::{affected_rows, prepared};
 pub(crate) use hosts::{Host, Hosts};
 pub(crate) use options::Target;

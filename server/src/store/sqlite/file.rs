@@ -244,7 +244,7 @@ mod tests {
 
     use super::*;
     use crate::store::StoreCounts;
-    use crate::store::sql::Pool;
+    use crate::store::sql::{Cell, Pool, Row};
 
     #[tokio::test]
     async fn row_that_cannot_be_decoded_keeps_the_connection() {
@@ -266,6 +266,25 @@ mod tests {
         let mut connection = pool.take().await.expect("a connection");
         assert_eq!(connection.fetch("SELECT value FROM kept", &[]).await, Ok(vec![]));
         assert_eq!(generation.load(Ordering::SeqCst), 0);
+    }
+
+    #[tokio::test]
+    async fn page_found_ahead_does_not_outlive_its_transaction() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let connector = SqliteConnector::new(folder.path().join("tenure.db"), &StoreOptions::new("sqlite:"));
+        let mut connection = connector.expect("it is not locked").connect().await.expect("a connection");
+        connection.script("CREATE TEMP TABLE kept (value); INSERT INTO kept VALUES (1), (2)").await.expect("a table");
+        let sql = "SELECT group_concat(json_array(value), char(10)) \
+                   FROM (SELECT * FROM kept WHERE ? = 'n' AND value > ? ORDER BY value LIMIT ?)";
+        let part = |key: i64| Part { namespace: "n".to_owned(), key: vec![Cell::Int(key)], limit: 1 };
+        let mut read = Vec::new();
+        let mut each = |row: &Row<'_>| row.int(0).map(|value| read.push(value));
+        connection.script("BEGIN").await.expect("begun");
+        connection.load(sql, &part(0), &mut each).await.expect("a row");
+        connection.script("ROLLBACK").await.expect("rolled back");
+        connection.script("UPDATE kept SET value = 3 WHERE value = 2").await.expect("changed");
+        connection.load(sql, &part(1), &mut each).await.expect("a row");
+        assert_eq!(read, [1, 3]);
     }
 
     #[test]
