@@ -7,7 +7,6 @@ use anyhow::Context;
 
 use super::platform::{NATIVE, PLATFORMS, Platform};
 use super::{Making, notices, pack};
-use crate::packages::unstable;
 use crate::programs::{program, root};
 
 /// The folder of the build, in the tree that is built.
@@ -24,8 +23,7 @@ pub(super) fn make(making: &Making) -> anyhow::Result<()> {
 fn make_for(making: &Making, platform: &Platform) -> anyhow::Result<()> {
     let mut build = platform.build(&making.source, &["tenure-server", "tenure-cli"])?;
     // No path of the machine that builds is in the programs.
-    let rust = root().join("target/tools").join(unstable::RUST.folder);
-    let places = [(making.source.clone(), "/tenure"), (cargo_home()?, "/cargo"), (rust, "/rust")];
+    let places = [(making.source.clone(), "/tenure"), (cargo_home()?, "/cargo")];
     let remapped =
         |option: &str| places.each_ref().map(|(from, to)| format!("{option}={}={to}", from.display())).join(" ");
     // What begins and ends a program is zig's.
